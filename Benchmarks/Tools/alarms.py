@@ -364,30 +364,27 @@ def connections(bench):
     return bench.expect([service], take, "LedgerConnectionsFull")
 
 
-def slow_disk(bench):
-    """each sync takes 0.3 s"""
+def syncs(bench, injection, *alarms):
+    """A service goes on while something is done to its syncs."""
     service = Service(bench, "ledger", **OPEN)
     service.grant(10)
 
-    def slow():
-        strace(bench, service, "fdatasync,fsync:delay_enter=300000")
+    def change():
+        strace(bench, service, f"fdatasync,fsync:{injection}")
         for number in range(1_000):
             service.grant(2, first=100 + 2 * number)
             yield
-    return bench.expect([service], slow, "LedgerAppendSlow", "LedgerRequestsSlow")
+    return bench.expect([service], change, *alarms)
+
+
+def slow_disk(bench):
+    """each sync takes 0.3 s"""
+    return syncs(bench, "delay_enter=300000", "LedgerAppendSlow", "LedgerRequestsSlow")
 
 
 def failing_disk(bench):
     """each sync fails (EIO)"""
-    service = Service(bench, "ledger", **OPEN)
-    service.grant(10)
-
-    def fail():
-        strace(bench, service, "fdatasync,fsync:error=EIO")
-        for number in range(1_000):
-            service.grant(2, first=100 + 2 * number)
-            yield
-    return bench.expect([service], fail, "LedgerRequestsFail", "LedgerNotReady")
+    return syncs(bench, "error=EIO", "LedgerRequestsFail", "LedgerNotReady")
 
 
 def damage(bench):

@@ -79,6 +79,8 @@ def mutants(value, path=(), is_reply=True):
             optional = name in OPTIONAL and not (name == "reason" and "retryable" in value)
             optional = optional or (name == "transactionId" and "kind" in value)
             optional = optional or (name == "code" and "end" in value)
+            # What was bought never expires.
+            optional = optional or (name == "expiresAt" and "lot" in value)
             # What the App Store sold says nothing of another source.
             optional = optional or (name == "source" and "grants" in value)
             # Who lacks a token, or may not call the method, is told of no parameter.

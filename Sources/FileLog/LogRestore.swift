@@ -76,8 +76,8 @@ package struct LogRestore {
         let replaced = try ledger.replace(disk) { path in
             try make(path, content, progress)
             // A standby that was promoted leads on: whom it followed may have another past by now.
-            if let leader = try ledger.promotedFrom(disk) {
-                try LedgerFolder(path).notePromotion(from: leader, disk)
+            if let leader = try ledger.promotedMark.read(disk) {
+                try LedgerFolder(path).promotedMark.write(leader, disk)
             }
         }
         withExtendedLifetime(old) {}

@@ -38,6 +38,8 @@ package struct ConsoleCall: Hashable, Sendable {
     package static let entriesMax = 500
     /// Purchases of a statement's page whose lots are shown: each is a read of its own, in one batch.
     package static let purchasesMax = 25
+    /// Lots, and holds, that are open: more than most players ever have, and the page says where there are more.
+    static let openItemsMax = Limits.openItemsPageDefault
     /// Events of a purchase, and questions of Apple's, of one page.
     static let eventsMax = 100
     /// Rows of sales of one month: those of a game with a hundred products in thirty storefronts need more, and the

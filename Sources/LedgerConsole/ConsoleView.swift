@@ -52,7 +52,7 @@ package struct ConsoleView: Sendable {
 
     /// What is asked first. What is said of the ledgers is always the first of it.
     package var queries: [ConsoleQuery] {
-        let own: [LedgerRequest]
+        var own: [LedgerRequest]
         switch call.page {
         case .home: own = []
         case .find(let text): own = FindPage.queries(text)
@@ -61,6 +61,11 @@ package struct ConsoleView: Sendable {
                 .find(.account(account)), .balance(BalanceQuery(account: account)),
                 .history(HistoryQuery(account: account, currency: currency, limit: limit, before: before)),
             ]
+            // Earlier pages are of the past; this is of now.
+            if before == nil {
+                let query = OpenItemsQuery(account: account, limit: ConsoleCall.openItemsMax)
+                own += [.lots(query), .holds(query)]
+            }
         case .purchase(let transaction, let before):
             own = [
                 .purchase(PurchaseQuery(transaction: transaction, limit: ConsoleCall.eventsMax, before: before)),

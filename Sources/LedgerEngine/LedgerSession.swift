@@ -216,7 +216,8 @@ package final class LedgerSession: Sendable {
         case .journal(let journal) where journal.waitMilliseconds > 0:
             wait(for: query, after: journal.after, milliseconds: journal.waitMilliseconds, &state)
         case .blocks(let blocks): begin(blocks, &state)
-        case .journal, .history, .report, .balances, .purchase, .find, .appStoreWork, .head, .closing, .stepDown:
+        case .journal, .history, .lots, .holds, .report, .balances, .purchase, .find, .appStoreWork, .head, .closing,
+            .stepDown:
             read(query, &state)
         }
     }

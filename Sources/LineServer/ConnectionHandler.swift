@@ -23,7 +23,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     private let figures: RequestFigures
     private var context: ChannelHandlerContext?
     /// What stands before it where clients speak HTTP.
-    private let front: HTTPFront?
+    private let front: HTTPServerHandler?
     private var sessions = ConnectionSessions()
     private var isInTurn = false
     /// What was read and has had no turn yet.
@@ -49,7 +49,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     /// - Parameters:
     ///   - isTLS: whether TLS stands between it and the socket. It is made before TLS is.
     ///   - front: what stands before it in the pipeline where clients speak HTTP.
-    init(_ service: ConnectionServices, eventLoop: any EventLoop, isTLS: Bool, front: HTTPFront? = nil) {
+    init(_ service: ConnectionServices, eventLoop: any EventLoop, isTLS: Bool, front: HTTPServerHandler? = nil) {
         self.service = service
         self.eventLoop = eventLoop
         awaitsHandshake = isTLS

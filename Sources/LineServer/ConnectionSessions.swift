@@ -2,7 +2,7 @@ import LedgerEngine
 import LedgerWire
 
 /// The sessions of one connection: one with each ledger that it has asked. Only one of them has anything to answer at a
-/// time, for ``ConnectionState`` lets no request for another begin before. So it is with those of nodes that lead
+/// time, for ``RequestRoute`` lets no request for another begin before. So it is with those of nodes that lead
 /// ledgers of this service's.
 struct ConnectionSessions {
     private struct Opened {

@@ -10,22 +10,16 @@ import NIOCore
 /// largest reply. Once it is answered its reply counts as it is, until the client has read it. Until there is room, the
 /// line waits as it came, and the connection is not read from. ``ReplyMemory`` says why nobody waits for ever.
 ///
-/// A line that is longer than a few requests takes all memory that it may need before the rest of it is read, or waits
-/// for that with what has come. So who has memory for a line waits for no more: where its values or its reply take more
-/// yet, and there is none, it is answered `overloaded`.
-///
-/// Requests for one ledger begin when all are answered that were sent before for another: so all take effect in the
-/// order sent, whichever ledger they are for. What another node has to carry out, which leads the ledger, is as if it
-/// were for another.
+/// A long line takes all memory that it may need before the rest of it is read. So who has memory for a line waits for
+/// no more: where its values or its reply take more yet, and there is none, it is answered `overloaded`.
 ///
 /// The replies of a batch are one line, which is held until the last is there. Its requests are accepted one by one as
 /// the replies before them come. One whose reply may have no place any more, while nothing of the connection is under
 /// way that could make place, is answered `overloaded`, and not carried out.
 ///
-/// Phases: *open*; *ending* (the server shuts down, or the client sent what no line can be read behind: nothing new is
-/// carried out, everything accepted is still answered); *lingering* (all is answered and our side closed; what the
-/// client still sends is read and dropped, because closing a socket with unread bytes resets it and takes replies away
-/// that are on their way); *closed*.
+/// What it is made of: ``ConnectionPhase`` says how far it has come, ``InputBuffer`` has what is not accepted yet,
+/// ``Reception`` knows who asks, ``RequestRoute`` says who carries requests out, and ``ReplyQueue`` has what is owed to
+/// the client.
 struct ConnectionState {
     /// What the connection does next.
     enum Action {
@@ -54,16 +48,6 @@ struct ConnectionState {
         let bytes: Int
     }
 
-    /// What the client sends.
-    private enum Input {
-        case lines
-        /// It is not looked at: after a line too long nobody knows where the next one begins, another protocol's lines
-        /// are not meant for a ledger, and who sends one wrong token after the other is not listened to.
-        case ignored
-        /// Nothing more comes.
-        case closed
-    }
-
     /// What became of the line of a request of HTTP.
     enum LineOutcome {
         /// It was not looked at.
@@ -75,13 +59,6 @@ struct ConnectionState {
         ///   - error: the reply, where it is one and an error.
         ///   - notification: the JWS that the App Store posted, where it posted one.
         case answered(error: WireError?, notification: SignedObject?)
-    }
-
-    private enum Phase {
-        case open(Input)
-        case ending(Input)
-        case lingering(Input)
-        case closed
     }
 
     /// Told what is refused for security's sake, and the name of the token that asked.
@@ -96,49 +73,16 @@ struct ConnectionState {
     private let directory: LedgerDirectory
     private let limits: ServerLimits
     private let share: ReplyShare
-    /// Whether another node leads the ledger at a place, to which requests are passed on.
-    private let isLedElsewhere: (@Sendable (Int) -> Bool)?
 
-    private var phase = Phase.open(.lines)
-    private var lines: LineSplitter
-    /// What was taken for the long line at the front; 0 where that has none.
-    private var inputRoom = 0
-    /// Whether the line at the front was found to have ended.
-    private var isFrontWhole = false
-    /// How many long lines have taken room.
-    private var longLines = 0
-    /// What the line at the front was found to need, where there was no room for it.
-    private var awaitedRoom = 0
+    private var phase = ConnectionPhase.open(.lines)
+    private var input = InputBuffer()
     private var reception: Reception
-    /// The place of the ledger that has what is not answered yet, or had it last; ``service`` where the service itself
-    /// does.
-    private var place = 0
-    private static let service = -1
-    /// Whether that is what the node that leads it has, and in which client's name.
-    private var relay: Relay?
-    /// What the ledger here has; empty where no other node ever leads it.
-    private var stranded = StrandedRequests()
-    /// Whether what is next is for another ledger, and waits until all before it is answered.
-    private var awaitsOtherLedger = false
-    /// How the lines are read.
-    private var form = LineForm.requests
-    /// Of HTTP: whether the line of the request was accepted, and whether it was refused because nobody knew any more
-    /// who had sent it.
-    private var hasAcceptedLine = false
-    private var hasRefusedLine = false
-    /// The JWS that the App Store posted, until that is answered; the ledger has the same bytes.
-    private var notification: SignedObject?
+    private var route: RequestRoute
+    private var body = HTTPBody(.requests)
     private var batch: Batch?
-    private var operations: [LedgerOperation] = []
-    /// What is to be passed on.
-    private var relayed: [LedgerRequest] = []
-    /// How often the service is to read its configuration again.
-    private var reloads = 0
     private var replies: ReplyQueue
     /// When what is accepted now was, in nanoseconds: one look at the clock for all lines of a turn.
     private var acceptedAt: UInt64?
-    /// Which of the reads in flight stand in a batch: their numbers among all that the ledger was ever handed, from 0.
-    private var readsInBatches = CircularBuffer<Int>()
     private var isFlushDue = false
     /// The channel asked to read while that was not wanted.
     private var isReadHeld = false
@@ -161,14 +105,13 @@ struct ConnectionState {
         seat: @escaping @Sendable (String) -> Bool
     ) {
         replies = ReplyQueue(figures: figures)
-        self.isLedElsewhere = isLedElsewhere
+        route = RequestRoute(isLedElsewhere: isLedElsewhere)
         self.directory = directory
         self.limits = limits
         self.share = share
         reception = Reception(
             ClientIdentity(tokens: tokens, wrongTokensMax: limits.wrongTokensMax, seat: seat), directory: directory,
             info: info, clock: clock)
-        lines = LineSplitter(lineBytesMax: 0)
     }
 
     /// How many requests, and bytes of their lines, are accepted and not answered.
@@ -189,20 +132,16 @@ struct ConnectionState {
     }
 
     /// The number of its long line that has memory, and that the client has not ended; no other line has it again.
-    var longLine: Int? { inputRoom > 0 && !isFrontWhole ? longLines : nil }
+    var longLine: Int? { input.longLine }
 
     /// It has sent as many wrong tokens as it may.
     var isGuessing: Bool { reception.isGuessing }
 
     /// What became of the line of the last request of HTTP that began. Its notification is given once.
-    mutating func takeLineOutcome() -> LineOutcome {
-        defer { notification = nil }
-        if hasRefusedLine { return .unauthenticated }
-        return hasAcceptedLine ? .answered(error: replies.lastError?.error, notification: notification) : .none
-    }
+    mutating func takeLineOutcome() -> LineOutcome { body.takeOutcome(replies.lastError) }
 
     /// What it holds of lines that were not accepted.
-    var inputBytes: Int { lines.bytes }
+    var inputBytes: Int { input.bytes }
 
     /// Whether the channel asked to read while that was not wanted.
     var holdsReading: Bool { isReadHeld }
@@ -218,27 +157,16 @@ struct ConnectionState {
     // MARK: What came
 
     mutating func received(_ bytes: inout ByteBuffer) {
-        switch phase {
-        case .open(.lines), .ending(.lines): lines.append(&bytes)
-        case .open(.ignored), .open(.closed), .ending(.ignored), .ending(.closed), .lingering, .closed:
-            turn.noteInVain()
-        }
+        if phase.readsLines { input.append(&bytes) } else { turn.noteInVain() }
     }
 
     /// The client sends nothing more.
-    mutating func inputClosed() {
-        switch phase {
-        case .open: phase = .open(.closed)
-        case .ending: phase = .ending(.closed)
-        case .lingering: phase = .lingering(.closed)
-        case .closed: return
-        }
-    }
+    mutating func inputClosed() { phase.inputClosed() }
 
     /// From now on new requests are answered `shutting_down`; what was accepted before is carried out.
     mutating func shutDown() {
         reception.isShuttingDown = true
-        if case .open(let input) = phase { phase = .ending(input) }
+        phase.shutDown()
     }
 
     /// The client came with a certificate of these names, which was verified: the first that is configured says who it
@@ -258,9 +186,8 @@ struct ConnectionState {
     mutating func begin(
         _ form: LineForm, from credential: Credential?, under parent: RequestSpans.Parent? = nil
     ) -> WireError? {
-        self.form = form
+        body = HTTPBody(form)
         replies.parent = parent
-        (hasAcceptedLine, hasRefusedLine, notification) = (false, false, nil)
         reception.beginRequest()
         return reception.authenticate(by: credential, &turn)
     }
@@ -281,17 +208,7 @@ struct ConnectionState {
         for case .failure(let fault) in answers {
             if let refusal = SecurityRefusal(fault) { noteRefusal(refusal, holder?.name) }
         }
-        replies.settle(passingOn(answers), of: directory.name(at: place))
-        while let first = readsInBatches.first, first < replies.readsAnswered { readsInBatches.removeFirst() }
-    }
-
-    /// Passes on in the place of an answer what another node has to carry out, which leads by now.
-    /// - Returns: the answers to all else.
-    private mutating func passingOn(_ answers: [Answer]) -> [Answer] {
-        guard let isLedElsewhere else { return answers }
-        let outcome = stranded.take(answers) { isLedElsewhere(place) }
-        if !outcome.relayed.isEmpty { (relayed, relay) = (outcome.relayed, Relay(client: outcome.client)) }
-        return outcome.answers
+        replies.settle(route.answered(answers), of: ledgerName)
     }
 
     /// The service has read its configuration again.
@@ -321,22 +238,18 @@ struct ConnectionState {
     // MARK: What to do
 
     /// How many answers of reads have come.
-    var readsAnswered: Int { replies.readsAnswered }
+    var readsAnswered: Int { replies.reads.answered }
 
-    /// What may become of the read that is next; `nil` where the ledger has none. A client that does not read its
-    /// replies gets no further page. A read that stands in a batch waits for nobody's memory, for others may wait for
-    /// what the batch holds: that is known from the beginning, also while the batch is behind others.
+    /// See ``ReadsInFlight/permission(isWritable:)``.
     func readPermission(isWritable: Bool) -> LedgerSession.ReadPermission? {
-        if replies.reads == 0 { return nil }
-        if readsInBatches.first == replies.readsAnswered { return .readNow }
-        return isWritable ? .read : .wait
+        replies.reads.permission(isWritable: isWritable)
     }
 
     /// What is to be done now; `nil` where nothing is. Asked until then.
     mutating func next(isWritable: Bool) -> Action? {
         if let action = nextAction(isWritable) { return action }
         if case .closed = phase { return nil }
-        share.settle(replies.memoryBytes + inputRoom, unread: replies.unreadBytes, of: holder?.tenant)
+        share.settle(replies.memoryBytes + input.room, unread: replies.unreadBytes, of: holder?.tenant)
         return nil
     }
 
@@ -347,18 +260,7 @@ struct ConnectionState {
             repeat {
                 acceptLines(isWritable)
             } while replies.settle() && !replies.hasLines && hasLine
-            if !operations.isEmpty {
-                defer { operations = [] }
-                return .submit(operations, to: place)
-            }
-            if !relayed.isEmpty {
-                defer { relayed = [] }
-                return .relay(relayed, to: place, for: relay?.client)
-            }
-            if reloads > 0 {
-                reloads -= 1
-                return .reload
-            }
+            if let handedOn = route.next() { return handedOn }
             if replies.hasLines {
                 isFlushDue = true
                 return .write
@@ -368,10 +270,9 @@ struct ConnectionState {
                 return .flush
             }
             if let end = end() { return end }
-        case .lingering(.closed):
-            phase = .closed
-            return .close
-        case .lingering, .closed: break
+        case .lingering:
+            if case .close = phase.end() { return .close }
+        case .closed: break
         }
         guard isReadHeld, wantsInput(isWritable) else { return nil }
         isReadHeld = false
@@ -381,20 +282,20 @@ struct ConnectionState {
     /// Ends the connection where everything is answered and nothing more is to come.
     private mutating func end() -> Action? {
         if !replies.isEmpty || hasLine { return nil }
-        switch phase {
-        case .open(.closed), .ending(.closed):
-            phase = .closed
-            return .close
-        case .ending(.lines), .ending(.ignored):
+        switch phase.end() {
+        case .close: return .close
+        case .linger:
             removeInput()
-            phase = .lingering(.ignored)
             return .linger
-        case .open(.lines), .open(.ignored), .lingering, .closed: return nil
+        case nil: return nil
         }
     }
 
     /// Gives the replies that ``Action/write`` speaks of to `body`.
     mutating func takeReplies<Result>(_ body: ([UInt8]) -> Result) -> Result { replies.take(body) }
+
+    /// The name of the ledger that requests go to, where there are several.
+    private var ledgerName: LedgerName? { route.place.flatMap { directory.name(at: $0) } }
 
     // MARK: Room
 
@@ -430,11 +331,10 @@ struct ConnectionState {
 
     /// Whether more of the line at the front may be read. Where it is long, all memory that it may need is taken first.
     private mutating func hasInputRoom() -> Bool {
-        if inputRoom > 0 || lines.bytes < limits.freeInputBytesMax { return true }
-        let room = min(form.longLineBytesMax(limits), ownBytesMax)
+        if !input.needsRoom(beyond: limits.freeInputBytesMax) { return true }
+        let room = min(body.form.longLineBytesMax(limits), ownBytesMax)
         guard takeRoom(room, waits: true) else { return false }
-        inputRoom = room
-        longLines += 1
+        input.give(room: room)
         return true
     }
 
@@ -442,29 +342,23 @@ struct ConnectionState {
 
     /// Whether there is a line, or what begins as one too long, that was not accepted as a whole.
     private var hasLine: Bool {
-        mutating get {
-            lines.lineBytesMax = lineBytesMax
-            return batch != nil || lines.hasLine()
-        }
+        mutating get { batch != nil || input.hasLine(within: lineBytesMax) }
     }
 
     private mutating func acceptLines(_ isWritable: Bool) {
         acceptedAt = nil
         defer { turn.isLacking = turn.linesLeft == 0 && canAccept(isWritable) && hasLine }
-        // A line is not read again at each answer that it waits for.
-        if awaitsOtherLedger && replies.requests > 0 || stranded.isWaiting { return }
-        awaitsOtherLedger = false
+        if route.isWaiting(for: replies.requests) { return }
         while turn.linesLeft > 0 && canAccept(isWritable) {
             if batch != nil {
                 if acceptNextOfBatch() { continue }
                 return
             }
             if reception.isGuessing || strangerVainLines >= limits.strangerVainLinesMax { return ignoreInput() }
-            lines.lineBytesMax = lineBytesMax
-            switch lines.front() {
+            switch input.front(within: lineBytesMax) {
             case .unfinished:
                 // Without its end it is no line.
-                if isInputClosed { removeInput() }
+                if phase.isInputClosed { removeInput() }
                 return
             case .tooLong:
                 noteInVain()
@@ -472,9 +366,7 @@ struct ConnectionState {
                 replies.append(
                     .error(error), id: .null, bytes: 0, replyBytesMax: error.replyBytesMax, mark: mark(nil))
                 return ignoreInput()
-            case .line(let range, let end):
-                isFrontWhole = true
-                if !acceptLine(range, end: end) { return }
+            case .line(let range, let end): if !acceptLine(range, end: end) { return }
             }
         }
     }
@@ -489,8 +381,8 @@ struct ConnectionState {
                 return true
             }
         }
-        if awaitedRoom > 0 && !takeRoom(awaitedRoom, waits: true) { return false }
-        var (line, isForeign) = lines.read(range) { bytes in
+        if input.awaitedRoom > 0 && !takeRoom(input.awaitedRoom, waits: true) { return false }
+        var (line, isForeign) = input.read(range) { [form = body.form] bytes in
             (form.parse(bytes), !reception.isHTTP && ConnectionState.isAnotherProtocol(bytes))
         }
         var target = Reception.Target.none
@@ -500,20 +392,20 @@ struct ConnectionState {
             if !turns(to: target, for: message) { return false }
             replyBytes = reception.replyBytesMax(of: message)
         }
-        let hasInputRoom = inputRoom > 0
+        let hasInputRoom = input.room > 0
         var bytes = end + line.valueBytes
         let room = bytes + replyBytes
         if !takeRoom(room, waits: !hasInputRoom) {
             guard hasInputRoom else {
-                awaitedRoom = room
+                input.awaitedRoom = room
                 return false
             }
             // It has memory for which others may wait, so it waits for none.
             (line, target) = (line.failing(.overloaded), .none)
             bytes = end + line.valueBytes
         }
-        removeFirstLine(end)
-        hasAcceptedLine = true
+        input.removeFirst(end)
+        body.accept()
         accept(line, bytes, target)
         if isForeign { ignoreInput() }
         return true
@@ -521,40 +413,22 @@ struct ConnectionState {
 
     /// The token is gone by which its sender was known when the request began: its status says so.
     private mutating func refuseLine(_ end: Int) {
-        removeFirstLine(end)
+        input.removeFirst(end)
         share.cancel()
-        hasRefusedLine = true
+        body.refuse()
         turn.countLine()
         turn.noteInVain()
     }
 
-    private mutating func removeFirstLine(_ end: Int) {
-        lines.removeFirst(end)
-        isFrontWhole = false
-        inputRoom = 0
-        awaitedRoom = 0
-    }
-
     private mutating func removeInput() {
-        removeFirstLine(lines.bytes)
+        input.removeAll()
         share.cancel()
-    }
-
-    private var isInputClosed: Bool {
-        switch phase {
-        case .open(.closed), .ending(.closed), .lingering(.closed), .closed: true
-        case .open(.lines), .open(.ignored), .ending(.lines), .ending(.ignored), .lingering: false
-        }
     }
 
     /// Nothing that follows can be read.
     private mutating func ignoreInput() {
         removeInput()
-        switch phase {
-        case .open(.closed), .ending(.closed): phase = .ending(.closed)
-        case .open, .ending: phase = .ending(.ignored)
-        case .lingering, .closed: return
-        }
+        phase.ignoreInput()
     }
 
     /// A line that begins as HTTP's do ("POST / HTTP/1.1"), and no JSON text: what follows is not meant for a ledger.
@@ -647,15 +521,13 @@ struct ConnectionState {
                 replies.append(
                     reply, id: message.id, bytes: bytes, replyBytesMax: replyBytesMax, mark: mark(message))
             } else if case .reload = asked.request {
-                reloads += 1
+                route.reload()
                 replies.appendSubmitted(
                     isRead: false, id: message.id, bytes: bytes, replyBytesMax: replyBytesMax, mark: mark(message))
             } else if case .ledger(let request) = asked.request {
-                if case .notification = form, case .notify(let notify) = request {
-                    notification = .notification(notify.signedPayload)
-                }
+                body.note(request)
                 let approver: String?
-                switch reception.approver(of: request, for: directory.name(at: place), &turn) {
+                switch reception.approver(of: request, for: ledgerName, &turn) {
                 case .success(let name): approver = name
                 case .failure(let refusal):
                     replies.append(
@@ -663,26 +535,23 @@ struct ConnectionState {
                         mark: mark(message))
                     return
                 }
-                if relay != nil {
-                    relayed.append(request)
+                if route.isRelaying {
+                    route.relay(request)
                     replies.appendSubmitted(
                         isRead: false, id: message.id, bytes: bytes, replyBytesMax: replyBytesMax,
-                        mark: mark(message, at: place))
+                        mark: mark(message, at: route.place))
                     return
                 }
                 var operation = LedgerOperation(
                     request, by: holder?.name, approvedBy: approver, within: holder?.grants)
-                if batch != nil {
-                    operation = operation.withoutWait
-                    if operation.isQuery { readsInBatches.append(replies.readsAnswered + replies.reads) }
-                }
-                operations.append(operation)
-                if isLedElsewhere != nil {
-                    stranded.append(mayRelay(asked) ? request : nil, client: holder?.relayedName)
+                if batch != nil { operation = operation.withoutWait }
+                route.submit(operation)
+                if route.isLedElsewhere != nil {
+                    route.keep(mayRelay(asked) ? request : nil, client: holder?.relayedName)
                 }
                 replies.appendSubmitted(
-                    isRead: operation.isQuery, id: message.id, bytes: bytes, replyBytesMax: replyBytesMax,
-                    mark: mark(message, at: place))
+                    isRead: operation.isQuery, isInBatch: batch != nil, id: message.id, bytes: bytes,
+                    replyBytesMax: replyBytesMax, mark: mark(message, at: route.place))
             }
         }
     }
@@ -690,37 +559,25 @@ struct ConnectionState {
     /// Turns to the ledger that a request is for, or to the node that leads it.
     /// - Returns: whether it may begin; otherwise all before it has to be answered first.
     private mutating func turns(to target: Reception.Target, for message: Message) -> Bool {
-        let place: Int
+        let destination: RequestRoute.Destination
         switch target {
         case .none, .refused: return true
-        case .service: place = ConnectionState.service
-        case .ledger(let at): place = at
+        case .service: destination = .service
+        case .ledger(let place): destination = self.destination(of: message, to: place)
         }
-        let relay = place == ConnectionState.service ? nil : self.relay(of: message, to: place)
-        if place == self.place, relay == self.relay { return true }
-        if replies.requests > 0 {
-            awaitsOtherLedger = true
-            return false
-        }
-        (self.place, self.relay) = (place, relay)
-        return true
+        return route.turn(to: destination, unanswered: replies.requests)
     }
 
-    /// In whose name a request is passed on; `nil` where it is for this node.
-    private func relay(of message: Message, to target: Int) -> Relay? {
-        guard let isLedElsewhere, case .success(let asked) = message.body, asked.method.changes, isLedElsewhere(target),
-            mayRelay(asked), let holder
-        else { return nil }
-        return Relay(client: holder.relayedName)
+    /// Who carries out a request for a ledger: this node, or the one that leads the ledger.
+    private func destination(of message: Message, to place: Int) -> RequestRoute.Destination {
+        guard let isLedElsewhere = route.isLedElsewhere, case .success(let asked) = message.body,
+            asked.method.changes, isLedElsewhere(place), mayRelay(asked), let holder
+        else { return .ledger(at: place) }
+        return .leader(at: place, client: holder.relayedName)
     }
 
     /// Whether another node may carry it out.
     private func mayRelay(_ asked: Message.Asked) -> Bool {
         asked.method.changes && asked.method.isRelayed && !reception.isDirect
     }
-}
-
-/// That requests are passed on to the node that leads, in the name of a client (``Authentication/client``).
-private struct Relay: Equatable {
-    var client: String?
 }

@@ -61,10 +61,8 @@ extension LedgerRequest {
         case .credit(let credit): .transaction(credit.signedTransaction)
         case .notify(let notify): .notification(notify.signedPayload)
         case .keyed, .atomic, .external, .link, .consent, .adjust, .importLots,
-            .consumption, .forget, .balance, .history, .report,
-            .journal,
-            .purchase,
-            .find, .blocks, .promote, .stepDown, .head, .close:
+            .consumption, .forget, .balance, .history, .lots, .holds, .report,
+            .journal, .purchase, .find, .blocks, .promote, .stepDown, .head, .close:
             nil
         }
     }

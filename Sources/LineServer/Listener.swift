@@ -197,13 +197,14 @@ extension Speech {
     }
 
     /// What stands before a connection's handler; `nil` where clients speak no HTTP to that.
-    fileprivate func front(_ services: ConnectionServices, _ hosts: LocalHosts?, isTLS: Bool) -> HTTPFront? {
+    fileprivate func front(_ services: ConnectionServices, _ hosts: LocalHosts?, isTLS: Bool) -> HTTPServerHandler? {
+        let application: any HTTPApplication
         switch self {
-        case .lines, .watching: nil
-        case .http: HTTPFront(services, hosts: hosts)
-        case .console:
-            HTTPFront(services, hosts: hosts, console: ConsoleDesk(sessions: services.sessions, isTLS: isTLS))
+        case .lines, .watching: return nil
+        case .http: application = HTTPFront(services, hosts: hosts)
+        case .console: application = ConsoleFront(services, hosts: hosts, isTLS: isTLS)
         }
+        return HTTPServerHandler(application, services, headers: headers)
     }
 }
 

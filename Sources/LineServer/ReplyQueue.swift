@@ -54,9 +54,7 @@ struct ReplyQueue {
     private var batchReplyBytesMax = 0
     private var batchesBegun = 0
     private var batchesWritten = 0
-    /// Reads that the ledger has, and those that it has answered.
-    private(set) var reads = 0
-    private(set) var readsAnswered = 0
+    private(set) var reads = ReadsInFlight()
     /// The reply that was written last, where that is an error.
     private(set) var lastError: Reply?
 
@@ -104,9 +102,12 @@ struct ReplyQueue {
         append(Slot(id: id, bytes: bytes, replyBytesMax: replyBytesMax, body: .answered(reply), mark: mark))
     }
 
+    /// - Parameter isInBatch: whether it stands in a batch.
     mutating func appendSubmitted(
-        isRead: Bool, id: RequestID?, bytes: Int, replyBytesMax: Int, mark: RequestFigures.Mark? = nil
+        isRead: Bool, isInBatch: Bool = false, id: RequestID?, bytes: Int, replyBytesMax: Int,
+        mark: RequestFigures.Mark? = nil
     ) {
+        if isRead { reads.append(isInBatch: isInBatch) }
         append(
             Slot(id: id, bytes: bytes, replyBytesMax: replyBytesMax, body: .submitted(isRead: isRead), mark: mark))
     }
@@ -117,10 +118,7 @@ struct ReplyQueue {
         batchReplyBytesMax += slot.heldBytesMax
         switch slot.body {
         case .beginBatch, .endBatch: break
-        case .answered: requests += 1
-        case .submitted(let isRead):
-            requests += 1
-            if isRead { reads += 1 }
+        case .answered, .submitted: requests += 1
         }
         slots.append(slot)
     }
@@ -173,10 +171,7 @@ struct ReplyQueue {
             case .submitted(let isRead):
                 guard let reply = next() else { return slots.count < count }
                 requests -= 1
-                if isRead {
-                    reads -= 1
-                    readsAnswered += 1
-                }
+                if isRead { reads.removeFirst() }
                 lastError = reply.isError ? reply : nil
                 note(reply, of: slot.mark, in: commit)
                 if let id = slot.id { writer.write(reply, id: id, ledger: ledger) }

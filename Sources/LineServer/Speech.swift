@@ -19,7 +19,15 @@ enum Speech {
             return writer.bytes
         case .http, .console, .watching:
             let refusal = HTTPRefusal(error.retryable ? .serviceUnavailable : .badRequest, error)
-            return HTTPResponse(refusal, isKeptAlive: false).bytes
+            return HTTPResponse(refusal, isKeptAlive: false).with(headers).bytes
+        }
+    }
+
+    /// Of every response over HTTP at such an address.
+    var headers: [(String, String)] {
+        switch self {
+        case .lines, .http, .watching: []
+        case .console: ConsoleResponder.headers
         }
     }
 }

@@ -25,15 +25,8 @@ final class BatchWriter {
     private let insertEntry: RowInsertion
     private let insertTransfer: RowInsertion
     private let insertRequest: RowInsertion
-    private let insertHold: RowInsertion
-    private let updateHold: PreparedStatement
-    private let changedHold: ChangedRow
-    private let insertPurchase: RowInsertion
-    private let updatePurchase: PreparedStatement
-    private let changedPurchase: ChangedRow
-    private let insertAssignment: RowInsertion
-    private let eventCount: EventCount
-    private let insertEvent: RowInsertion
+    private let holds: HoldRows
+    private let purchases: PurchaseRows
     private let insertNotification: RowInsertion
     private let insertLink: RowInsertion
     private let insertConsent: RowInsertion
@@ -44,12 +37,10 @@ final class BatchWriter {
     private let links: StoredLinks
     private let insertBlock: RowInsertion
     private let pastTotals: PastTotals
-    private let writeTotal: PreparedStatement
+    private let totals: TotalRows
     private let writeState: PreparedStatement
-    private unowned let db: Database
     private let hash: HashFunction
-    private let areMade: Bool
-    private let warn: @Sendable (String) -> Void
+    private let doubles: DoubledRows
 
     /// - Parameters:
     ///   - areMade: whether the tables were made from nothing by this process.
@@ -57,10 +48,8 @@ final class BatchWriter {
     init(
         _ db: Database, areMade: Bool, hash: @escaping HashFunction, warn: @escaping @Sendable (String) -> Void
     ) throws {
-        self.areMade = areMade
         self.hash = hash
-        self.warn = warn
-        self.db = db
+        doubles = DoubledRows(db, areMade: areMade, warn: warn)
         wallets = try WalletRows(db)
         insertCurrency = try RowInsertion(db, into: .currency)
         insertActor = try RowInsertion(db, into: .actor)
@@ -70,17 +59,8 @@ final class BatchWriter {
         insertEntry = try RowInsertion(db, into: .entry)
         insertTransfer = try RowInsertion(db, into: .transfer)
         insertRequest = try RowInsertion(db, into: .request, firstOf: "key")
-        insertHold = try RowInsertion(db, into: .hold)
-        updateHold = try PreparedStatement(
-            db, "UPDATE hold SET state = ?, ended = ? WHERE id = ? AND state = 'open'")
-        changedHold = try ChangedRow(db, of: .hold, key: "id")
-        insertPurchase = try RowInsertion(db, into: .purchase, firstOf: "transaction_id")
-        updatePurchase = try PreparedStatement(
-            db, "UPDATE purchase SET account = ?, entry = ? WHERE transaction_id = ? AND account IS NULL")
-        changedPurchase = try ChangedRow(db, of: .purchase, key: "transaction_id")
-        insertAssignment = try RowInsertion(db, into: .assignment)
-        eventCount = try EventCount(db)
-        insertEvent = try RowInsertion(db, into: .event)
+        holds = try HoldRows(db)
+        purchases = try PurchaseRows(db, doubles)
         insertNotification = try RowInsertion(db, into: .notification)
         insertLink = try RowInsertion(db, into: .link)
         insertConsent = try RowInsertion(db, into: .consent)
@@ -91,8 +71,7 @@ final class BatchWriter {
         links = try StoredLinks(db)
         insertBlock = try RowInsertion(db, into: .block)
         pastTotals = try PastTotals(db)
-        writeTotal = try PreparedStatement(
-            db, "INSERT OR REPLACE INTO total (\(StoredTable.total.columns)) VALUES (?, ?, ?, ?, ?)")
+        totals = try TotalRows(db)
         writeState = try PreparedStatement(db, StoredState.update)
     }
 
@@ -109,7 +88,7 @@ final class BatchWriter {
         try insert(rows.links, &state.sums)
         try links.begin()
         try changes.apply(rows.transfers, rows.entries, opening: rows.lots, links)
-        let totals = state.totals
+        let totalsBefore = state.totals
         try state.add(changes.turnovers)
 
         try insertNames(rows, after: before.position, &state.sums)
@@ -117,12 +96,12 @@ final class BatchWriter {
         try insert(rows.transfers, changes.lotStates, &state.sums)
         try wallets.write(changes, &state.sums)
         try insert(rows.requests, of: numbers, &state.sums)
-        try write(rows.holds, ended: changes.endedHolds, after: before.position, &state.sums)
+        try holds.write(rows.holds, ended: changes.endedHolds, after: before.position, &state.sums)
         let assigned = rows.assign()
-        try insert(rows.purchases, of: numbers, state.currencies, &state.sums)
-        for row in assigned { try assign(row, &state.sums) }
-        try insert(rows.assignments, &state.sums)
-        try insert(rows.events, &state.sums)
+        try purchases.insert(rows.purchases, of: numbers, state.currencies, &state.sums)
+        for row in assigned { try purchases.assign(row, &state.sums) }
+        try purchases.insert(rows.assignments, &state.sums)
+        try purchases.insert(rows.events, &state.sums)
         try insert(rows.notifications, &state.sums)
         try insert(rows.consents, &state.sums)
         try insert(rows.closings, &state.sums)
@@ -130,8 +109,9 @@ final class BatchWriter {
         try insert(rows.externals, &state.sums)
         try insert(rows.adjustments, &state.sums)
         try insert(blocks, &state.sums)
-        try writeTotals(&state, after: before)
-        try pastTotals.write(changes.pastTurnovers, after: totals, currencies: state.currencies.count, &state.sums)
+        try totals.write(&state, after: before)
+        try pastTotals.write(
+            changes.pastTurnovers, after: totalsBefore, currencies: state.currencies.count, &state.sums)
         try state.write(to: writeState)
         return state
     }
@@ -201,22 +181,6 @@ final class BatchWriter {
         }
     }
 
-    /// What a log must not have: tables made from nothing are of such a log, and can be read. In others it is more
-    /// likely that they lost what they had.
-    /// - Parameter blocks: which the second one is in one of.
-    private func meetTwice(
-        _ what: String, in table: StoredTable, _ blocks: ClosedRange<BlockNumber>, _ sums: inout TableSums
-    ) throws {
-        guard areMade else {
-            throw StoreError.corrupt(
-                "\(what), of which the tables have one already: they are damaged, or the log has it twice")
-        }
-        let place =
-            blocks.count == 1 ? "block \(blocks.lowerBound)" : "blocks \(blocks.lowerBound) to \(blocks.upperBound)"
-        warn("\(place): \(what) in the log; the first stays: verify the log")
-        sums[table] = try TableSum(db, table)
-    }
-
     private func insert(
         _ rows: [BlockRows.RequestRow], of blocks: ClosedRange<BlockNumber>, _ sums: inout TableSums
     ) throws {
@@ -226,99 +190,7 @@ final class BatchWriter {
             parameters.bind(3, row.pointee.entry)
             parameters.bind(4, row.pointee.answer)
         }
-        if !isWhole { try meetTwice("a request key has two answers", in: .request, blocks, &sums) }
-    }
-
-    private func write(
-        _ holds: [BlockRows.HoldRow], ended: [WalletChanges.EndedHold], after before: LastNumbers,
-        _ sums: inout TableSums
-    ) throws {
-        if holds.isEmpty && ended.isEmpty { return }
-        var ends: [TransferID: WalletChanges.EndedHold] = [:]
-        for end in ended {
-            guard ends.updateValue(end, forKey: end.id) == nil else {
-                throw StoreError.corrupt("hold \(end.id) ends twice")
-            }
-        }
-        try insertHold.run(holds, &sums) { parameters, row in
-            let end = ends[row.pointee.id]
-            parameters.bind(1, row.pointee.id)
-            parameters.bind(2, row.pointee.entry)
-            parameters.bind(3, row.pointee.account)
-            parameters.bind(4, Int64(row.pointee.currency))
-            parameters.bind(5, row.pointee.amount)
-            parameters.bind(6, row.pointee.expiresAt)
-            parameters.bind(7, Stored.holdStates.name(end?.state ?? .open))
-            parameters.bind(8, end?.entry)
-        }
-        for end in ended.sorted(by: { $0.id < $1.id }) where end.id <= before.transfer {
-            updateHold.bind(1, Stored.holdStates.name(end.state))
-            updateHold.bind(2, end.entry)
-            updateHold.bind(3, end.id)
-            try changedHold.keep(&sums, end.id) { try updateHold.run(changing: 1) }
-        }
-    }
-
-    private func insert(
-        _ rows: [BatchRows.NewPurchase], of blocks: ClosedRange<BlockNumber>, _ codes: [CurrencyCode],
-        _ sums: inout TableSums
-    ) throws {
-        // The same for each purchase of a product: made once for as many as follow each other.
-        var grants: (of: [PurchaseRegister.Grant], text: String) = ([], "")
-        let isWhole = try insertPurchase.run(rows, &sums) { parameters, row in
-            let purchase = row.pointee.row
-            if purchase.grants != grants.of {
-                grants = (purchase.grants, try StoredGrants.text(purchase.grants, codes))
-            }
-            parameters.bind(1, purchase.facts.transaction.number)
-            parameters.bind(2, purchase.account)
-            parameters.bind(3, purchase.entry)
-            parameters.bind(4, purchase.facts.product)
-            parameters.bind(5, purchase.facts.quantity)
-            parameters.bind(6, purchase.facts.purchaseDate)
-            parameters.bind(7, purchase.facts.price)
-            parameters.bind(8, purchase.facts.priceCurrency)
-            parameters.bind(9, Stored.sources.name(purchase.facts.source))
-            parameters.bind(10, purchase.facts.storefront)
-            parameters.bind(11, purchase.facts.offer?.type)
-            parameters.bind(12, purchase.facts.offer?.identifier)
-            parameters.bind(13, purchase.facts.offer?.discountType)
-            parameters.bind(14, purchase.facts.original?.number)
-            parameters.bind(15, purchase.facts.ownership)
-            parameters.bind(16, grants.text)
-            parameters.bind(17, row.pointee.first.signedDate)
-            parameters.bind(18, row.pointee.first.revoked)
-            parameters.bind(19, row.pointee.first.revocationDate)
-            parameters.bind(20, row.pointee.first.time)
-            parameters.bind(21, row.pointee.first.evidence)
-            parameters.bind(22, row.pointee.block)
-        }
-        if !isWhole { try meetTwice("a transaction id is two purchases", in: .purchase, blocks, &sums) }
-    }
-
-    private func insert(_ rows: [BatchRows.NewEvent], _ sums: inout TableSums) throws {
-        // Those of one purchase follow each other.
-        var last: (transaction: TransactionID, number: Int64)?
-        try insertEvent.run(rows, &sums) { parameters, row in
-            let event = row.pointee.event
-            let before = last?.transaction == event.transaction ? last?.number : nil
-            let number = try (before ?? eventCount.last(of: event.transaction)) + 1
-            last = (event.transaction, number)
-            parameters.bind(1, event.transaction.number)
-            parameters.bind(2, number)
-            parameters.bind(3, event.kind.rawValue)
-            parameters.bind(4, event.record)
-            parameters.bind(5, event.time)
-            parameters.bind(6, event.signedDate)
-            parameters.bind(7, event.revoked)
-            parameters.bind(8, row.pointee.revocationDate)
-            parameters.bind(9, event.entry)
-            parameters.bind(10, event.reason)
-            parameters.bind(11, event.end?.name)
-            parameters.bind(12, event.end?.code)
-            parameters.bind(13, event.body)
-            parameters.bind(14, row.pointee.block)
-        }
+        if !isWhole { try doubles.meet("a request key has two answers", in: .request, blocks, &sums) }
     }
 
     private func insert(_ rows: [BatchRows.NewNotification], _ sums: inout TableSums) throws {
@@ -413,95 +285,4 @@ final class BatchWriter {
         }
     }
 
-    private func insert(_ rows: [BlockRows.AssignmentRow], _ sums: inout TableSums) throws {
-        try insertAssignment.run(rows, &sums) { parameters, row in
-            parameters.bind(1, row.pointee.id)
-            parameters.bind(2, row.pointee.transaction.number)
-            parameters.bind(3, row.pointee.account)
-            parameters.bind(4, row.pointee.entry)
-            parameters.bind(5, row.pointee.time)
-        }
-    }
-
-    private func assign(_ row: BlockRows.AssignmentRow, _ sums: inout TableSums) throws {
-        updatePurchase.bind(1, row.account)
-        updatePurchase.bind(2, row.entry)
-        updatePurchase.bind(3, row.transaction.number)
-        try changedPurchase.keep(&sums, row.transaction.number) { try updatePurchase.run(changing: 1) }
-    }
-
-    private func writeTotals(_ state: inout StoredState, after before: StoredState) throws {
-        for number in stride(from: 1, through: state.currencies.count, by: 1) {
-            let currency = CurrencyID(truncatingIfNeeded: number)
-            for (lotClass, kind) in ClassTotals.kinds {
-                let total = StoredTotal(state.totals, currency, lotClass, kind)
-                if number <= before.currencies.count {
-                    let old = StoredTotal(before.totals, currency, lotClass, kind)
-                    if old == total { continue }
-                    state.sums[.total].replace(RowHash { old.bind(to: &$0) }, by: RowHash { total.bind(to: &$0) })
-                } else {
-                    state.sums[.total].add(RowHash { total.bind(to: &$0) })
-                }
-                total.bind(to: writeTotal)
-                try writeTotal.run()
-            }
-        }
-    }
-}
-
-/// A row of `total`.
-private struct StoredTotal: Equatable {
-    var currency: CurrencyID
-    var lotClass: LotClass
-    var kind: AccountKind
-    var turnover: Totals.Turnover
-
-    init(_ totals: ClassTotals, _ currency: CurrencyID, _ lotClass: LotClass, _ kind: AccountKind) {
-        self.currency = currency
-        self.lotClass = lotClass
-        self.kind = kind
-        turnover = totals[currency, lotClass, kind]
-    }
-
-    func bind(to row: inout some RowSink) {
-        row.bind(1, Int64(currency))
-        row.bind(2, Stored.lotClasses.name(lotClass))
-        row.bind(3, Stored.accountKinds.name(kind))
-        row.bind(4, sum: turnover.debits)
-        row.bind(5, sum: turnover.credits)
-    }
-
-    func bind(to statement: PreparedStatement) {
-        var statement = statement
-        bind(to: &statement)
-    }
-}
-
-/// What a purchase granted, as its row says it.
-enum StoredGrants {
-    static func text(_ grants: [PurchaseRegister.Grant], _ codes: [CurrencyCode]) throws -> String {
-        var text = ""
-        for grant in grants {
-            guard grant.currency >= 1, Int(grant.currency) <= codes.count else {
-                throw StoreError.corrupt("a purchase grants currency \(grant.currency), which there is not")
-            }
-            if !text.isEmpty { text += " " }
-            text += "\(codes[Int(grant.currency) - 1]):\(grant.units):\(grant.weight)"
-        }
-        return text
-    }
-
-    /// `nil` where the text was changed by other hands.
-    static func grants(_ text: String, _ currency: (CurrencyCode) -> CurrencyID?) -> [PurchaseRegister.Grant]? {
-        var grants: [PurchaseRegister.Grant] = []
-        for part in text.split(separator: " ") {
-            let fields = part.split(separator: ":")
-            guard fields.count == 3, let code = CurrencyCode(String(fields[0])), let currency = currency(code),
-                let units = Int64(fields[1]), units > 0, units <= Limits.amountMax,
-                let weight = Int64(fields[2]), weight >= 0, weight <= Plausible.max / 256
-            else { return nil }
-            grants.append(PurchaseRegister.Grant(currency: currency, units: units, weight: weight))
-        }
-        return grants.count <= Limits.currenciesMax ? grants : nil
-    }
 }

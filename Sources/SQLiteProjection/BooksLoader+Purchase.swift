@@ -22,10 +22,10 @@ extension BooksLoader {
     private func loadLots(
         of register: PurchaseRegister, _ account: PlayerID, into books: inout Books
     ) throws {
-        try load(player: account, into: &books)
+        try players.load(player: account, into: &books)
         let owner = books.owner(of: account)
         for (grant, id) in zip(register.grants, register.lots) {
-            try load(lots: [id], of: owner, grant.currency, into: &books)
+            try players.load(lots: [id], of: owner, grant.currency, into: &books)
             let wallet = books.players[owner]?.wallets.first { $0.currency == grant.currency }
             _ = try register.checked(wallet?.lot(id), id, of: grant)
         }

@@ -13,8 +13,10 @@ struct JournalReader {
         selectEntries = try PreparedStatement(
             db,
             """
-            SELECT id, time, kind, transaction_id, key, note, first_transfer FROM entry
-            WHERE id > ? ORDER BY id LIMIT ?
+            SELECT e.id, e.time, e.kind, e.transaction_id, e.key, e.note, e.first_transfer, a.name,
+                e.actor IS NOT NULL AND a.name IS NULL
+            FROM entry AS e LEFT JOIN actor AS a ON a.id = e.actor
+            WHERE e.id > ? ORDER BY e.id LIMIT ?
             """)
         selectTransfers = try PreparedStatement(
             db,
@@ -97,10 +99,12 @@ struct JournalReader {
         guard let kind = Stored.entryKinds.item(row.text(2)) else {
             throw StoreError.corrupt("entry \(row.integer(0)) is of an unknown kind")
         }
+        if row.integer(8) != 0 { throw StoreError.corrupt("entry \(row.integer(0)) names a token that is missing") }
         return JournalEntry(
             entry: row.integer(0), time: row.integer(1), kind: kind,
             key: row.optionalText(4).map { RequestKey(stored: $0) }, note: row.optionalText(5),
-            transaction: row.optionalInteger(3).map { TransactionID(number: $0) }, transfers: [])
+            transaction: row.optionalInteger(3).map { TransactionID(number: $0) }, actor: row.optionalText(7),
+            transfers: [])
     }
 
     private func readLine(_ row: PreparedStatement) throws -> JournalEntry.Line {

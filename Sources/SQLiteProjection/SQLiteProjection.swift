@@ -172,6 +172,14 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
         }
     }
 
+    package func lots(_ query: OpenItemsQuery) throws -> OpenLotsPage {
+        try read("reading open lots") { db in try OpenItemsReader(db).lots(query) }
+    }
+
+    package func holds(_ query: OpenItemsQuery) throws -> OpenHoldsPage {
+        try read("reading open holds") { db in try OpenItemsReader(db).holds(query) }
+    }
+
     package func balances(
         _ account: AccountName, currency: CurrencyCode?, asOf: Timestamp
     ) throws -> [CurrencyBalance] {
@@ -268,7 +276,7 @@ private final class Loader {
             do {
                 try loadOnce(needs, into: &books, statements, db)
                 return leftOut
-            } catch let error as BooksLoader.Unreadable {
+            } catch let error as ExpiryLoader.Unreadable {
                 // The transaction is over: SQLite ends it where a page cannot be read.
                 statements.books.leaveOut(error.player)
                 leftOut = leftOut ?? error.error

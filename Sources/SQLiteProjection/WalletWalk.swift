@@ -199,7 +199,8 @@ struct AccountWalk {
         selectEntry = try PreparedStatement(
             db,
             """
-            SELECT e.time, e.kind, e.transaction_id, e.key, e.note, p.product, p.price, p.price_currency, a.name,
+            SELECT e.time, e.kind, e.transaction_id, e.key, e.note, p.product, p.quantity, p.price, p.price_currency,
+                a.name,
                 e.transaction_id IS NOT NULL AND p.product IS NULL OR e.actor IS NOT NULL AND a.name IS NULL
             FROM entry AS e LEFT JOIN purchase AS p ON p.transaction_id = e.transaction_id
                 LEFT JOIN actor AS a ON a.id = e.actor
@@ -287,13 +288,14 @@ struct AccountWalk {
         var isIncomplete = false
         let entry = try selectEntry.first { row in
             Stored.entryKinds.item(row.text(1)).map { kind in
-                isIncomplete = row.integer(9) != 0
+                isIncomplete = row.integer(10) != 0
                 return HistoryEntry(
                     entry: id, time: row.integer(0), kind: kind,
                     key: row.optionalText(3).map { RequestKey(stored: $0) }, note: row.optionalText(4),
                     transaction: row.optionalInteger(2).map { TransactionID(number: $0) },
-                    product: row.optionalText(5), price: row.optionalInteger(6), priceCurrency: row.optionalText(7),
-                    actor: row.optionalText(8), transfers: transfers, balances: balances)
+                    product: row.optionalText(5), quantity: row.optionalInteger(6), price: row.optionalInteger(7),
+                    priceCurrency: row.optionalText(8), actor: row.optionalText(9), transfers: transfers,
+                    balances: balances)
             }
         }
         guard let entry = entry ?? nil else {

@@ -187,7 +187,7 @@ enum Composition {
             logger.notice("made a new ledger", metadata: ["path": "\(folder.path)"])
         }
         try folder.check()
-        if let place = try folder.movedTo() {
+        if let place = try folder.movedMark.read() {
             throw Failure("the ledger was moved away from \(folder.path): it is in \(place) now")
         }
         if try folder.isArchive() { throw Failure("\(folder.path) is an archive; no service is started on one") }
@@ -259,7 +259,7 @@ enum Composition {
         guard let follow = settings.follow else { return nil }
         let folder = LedgerFolder(settings.path)
         let leader = follow.leader.description
-        if let left = try folder.promotedFrom() {
+        if let left = try folder.promotedMark.read() {
             if left == leader {
                 logger.notice(
                     "this ledger was promoted and leads: the setting follow.leader is passed over, and can go",
@@ -267,13 +267,13 @@ enum Composition {
                 return nil
             }
             // Another leader was configured since.
-            try folder.forgetPromotion()
+            try folder.promotedMark.remove()
         }
         return Following(leader: leader, name: follow.name) {
             LeaderLink(
                 follow, ledger: settings.name, catalog: catalog, logger: logger)
         } promoting: {
-            try folder.notePromotion(from: leader)
+            try folder.promotedMark.write(leader)
         } ended: { fault in
             logger.critical("this standby does not go on", metadata: ["reason": "\(fault)"])
             failed()
@@ -281,10 +281,10 @@ enum Composition {
     }
 
     private static func names(of folder: LedgerFolder) -> NamesMark {
-        NamesMark(place: folder.namesMark) {
-            try folder.namesMarkWord().map { NamesMark.Reason(rawValue: $0) ?? .unproven }
+        NamesMark(place: folder.namesMark.path) {
+            try folder.namesMark.read().map { NamesMark.Reason(rawValue: $0) ?? .unproven }
         } write: { reason in
-            if let reason { try folder.setNamesMark(reason.rawValue) } else { try folder.clearNamesMark() }
+            if let reason { try folder.namesMark.write(reason.rawValue) } else { try folder.namesMark.remove() }
         }
     }
 

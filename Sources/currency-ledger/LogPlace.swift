@@ -138,7 +138,7 @@ enum LogPlace: CustomStringConvertible {
     func note(movedTo place: LogPlace?, _ log: any BlockLog) throws {
         switch self {
         case .folder(let folder):
-            if let place { try folder.note(movedTo: "\(place)") } else { try folder.forgetMoving() }
+            if let place { try folder.movedMark.write("\(place)") } else { try folder.movedMark.remove() }
         #if Postgres
         case .postgres: try (log as? PostgresLog)?.note(movedTo: place.map { "\($0)" } ?? "")
         #endif

@@ -3,26 +3,13 @@ import LedgerWire
 
 extension StandbyStanding {
     /// `nil` where it was promoted.
-    init?(_ following: Following) {
-        let standing = following.status.standing
-        let state: State
-        var reason: String?
-        switch standing.state {
-        case .promoted: return nil
-        case .following: state = .following
-        case .connecting(let why): (state, reason) = (.connecting, why)
-        case .stopped(let why): (state, reason) = (.stopped, why)
-        }
-        self.init(
-            leader: following.leader, state: state, reason: reason, block: standing.block,
-            leaderBlock: standing.leaderBlock, millisecondsBehind: standing.millisecondsBehind)
-    }
-}
+    init?(_ following: Following) { self.init(following.status, of: following.leader) }
 
-extension StandbyStanding {
     /// That of a node that follows; `nil` where it leads.
-    init?(_ node: Node) {
-        let standing = node.status.standing
+    init?(_ node: Node) { self.init(node.status, of: node.leader?.address ?? "") }
+
+    private init?(_ status: StandbyStatus, of leader: @autoclosure () -> String) {
+        let standing = status.standing
         let state: State
         var reason: String?
         switch standing.state {
@@ -32,7 +19,7 @@ extension StandbyStanding {
         case .stopped(let why): (state, reason) = (.stopped, why)
         }
         self.init(
-            leader: node.leader?.address ?? "", state: state, reason: reason, block: standing.block,
+            leader: leader(), state: state, reason: reason, block: standing.block,
             leaderBlock: standing.leaderBlock, millisecondsBehind: standing.millisecondsBehind)
     }
 }

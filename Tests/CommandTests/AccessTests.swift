@@ -40,6 +40,8 @@ import Testing
         atomic        unauthenticated  forbidden  yes        forbidden  forbidden  yes
         balance       unauthenticated  yes        yes        yes        forbidden  yes
         history       unauthenticated  yes        yes        yes        forbidden  yes
+        lots          unauthenticated  yes        yes        yes        forbidden  yes
+        holds         unauthenticated  yes        yes        yes        forbidden  yes
         find          unauthenticated  yes        yes        yes        forbidden  yes
         report        unauthenticated  forbidden  forbidden  yes        forbidden  yes
         journal       unauthenticated  forbidden  forbidden  yes        forbidden  yes
@@ -93,7 +95,8 @@ import Testing
         {"key":"a","operations":[{"method":"release","params":{"holdKey":"none"}},\#
         {"method":"release","params":{"holdKey":"none"}}]}
         """#,
-        "balance": #"{"account":"a"}"#, "history": #"{"account":"a"}"#, "find": #"{"account":"a"}"#,
+        "balance": #"{"account":"a"}"#, "history": #"{"account":"a"}"#,
+        "lots": #"{"account":"a"}"#, "holds": #"{"account":"a"}"#, "find": #"{"account":"a"}"#,
         "report": #"{"kind":"trial"}"#, "journal": #"{"after":0}"#,
         "blocks": #"{"standby":"b","after":0,"hash":"\#(String(repeating: "0", count: 64))"}"#,
         "forget": #"{"account":"nobody"}"#,

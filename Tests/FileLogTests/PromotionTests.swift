@@ -11,15 +11,15 @@ import Testing
             try ledger.create()
             let start = disk.changeCount
             disk.setFault { $0.isChange && $0.index >= start + index ? .off : nil }
-            let isDone = (try? ledger.folder.notePromotion(from: "leader:1", disk)) != nil
+            let isDone = (try? ledger.folder.promotedMark.write("leader:1", disk)) != nil
             disk.cutPower()
             disk.clearFault()
-            let leader = try ledger.folder.promotedFrom(disk)
+            let leader = try ledger.folder.promotedMark.read(disk)
             #expect(leader == "leader:1" || (leader == nil && !isDone), "call \(index)")
             if isDone { break }
             // A second try finds what the first one left.
-            try ledger.folder.notePromotion(from: "leader:1", disk)
-            #expect(try ledger.folder.promotedFrom(disk) == "leader:1", "call \(index)")
+            try ledger.folder.promotedMark.write("leader:1", disk)
+            #expect(try ledger.folder.promotedMark.read(disk) == "leader:1", "call \(index)")
             index += 1
         }
         #expect(index >= 5, "it is made, written, synced, renamed, and its folder is synced")
@@ -33,11 +33,11 @@ import Testing
                 try ledger.create()
                 disk.setFault { $0.kind == kind ? fault : nil }
                 #expect(throws: DiskError.self, "\(kind), \(fault)") {
-                    try ledger.folder.notePromotion(from: "leader:1", disk)
+                    try ledger.folder.promotedMark.write("leader:1", disk)
                 }
                 disk.clearFault()
                 disk.kill()
-                #expect(try ledger.folder.promotedFrom(disk) == nil, "\(kind), \(fault)")
+                #expect(try ledger.folder.promotedMark.read(disk) == nil, "\(kind), \(fault)")
             }
         }
     }
@@ -45,10 +45,10 @@ import Testing
     @Test func itIsForgotten() throws {
         let (ledger, disk) = TestLedger.simulated(seed: 2)
         try ledger.create()
-        #expect(try ledger.folder.promotedFrom(disk) == nil)
-        try ledger.folder.notePromotion(from: "leader:1", disk)
-        try ledger.folder.forgetPromotion(disk)
+        #expect(try ledger.folder.promotedMark.read(disk) == nil)
+        try ledger.folder.promotedMark.write("leader:1", disk)
+        try ledger.folder.promotedMark.remove(disk)
         disk.cutPower()
-        #expect(try ledger.folder.promotedFrom(disk) == nil)
+        #expect(try ledger.folder.promotedMark.read(disk) == nil)
     }
 }

@@ -70,13 +70,13 @@ import Testing
     /// Otherwise the next start would follow whom it followed before, with the configuration of a standby.
     @Test func aLedgerThatWasPromotedStaysSo() throws {
         let (backup, disk, _, _) = try Self.backedUp(13)
-        try backup.ledger.folder.notePromotion(from: "leader:1", disk)
+        try backup.ledger.folder.promotedMark.write("leader:1", disk)
         try backup.restore()
         disk.cutPower()
-        #expect(try backup.ledger.folder.promotedFrom(disk) == "leader:1")
+        #expect(try backup.ledger.folder.promotedMark.read(disk) == "leader:1")
         let new = LedgerFolder("/ledger/new")
         try backup.restore(to: new)
-        #expect(try new.promotedFrom(disk) == nil)
+        #expect(try new.promotedMark.read(disk) == nil)
     }
 
     @Test func blocksOfAnotherPastCountAsLostFromWhereTheyPart() throws {

@@ -180,6 +180,8 @@ extension LineProperty {
                 + #"{"account":"p","currency":"gems","amount":5}}]"#),
         request("balance", #""account":"p","currency":"gems","asOf":1"#),
         request("history", #""account":"p","limit":1000,"before":3"#),
+        request("lots", #""account":"p","currency":"gems","limit":1000,"before":3"#),
+        request("holds", #""account":"p","limit":1"#),
         request("report", #""kind":"trial","asOf":1767225600000,"limit":10"#),
         request("report", #""kind":"rollforward","from":1,"to":2,"currency":"gems""#),
         request("journal", #""after":0,"limit":5,"waitMilliseconds":30000"#),

@@ -38,6 +38,14 @@ import Testing
         let linked = LinkReceipt(outcome: .linked, account: player, entry: 9, moved: balances, balances: balances)
         let consented = ConsentReceipt(consumption: true, time: 9, replayed: true)
         let consent = Consent(key: try key("y"), account: player, consumption: true)
+        let openLots = OpenLotsPage(
+            entry: 9, lots: [OpenLot(lot: 7, currency: gems, lotClass: .paid, time: 5, granted: 4, remaining: 3)],
+            next: 7)
+        let openHolds = OpenHoldsPage(
+            entry: 9,
+            holds: [
+                OpenHoldView(key: try key("h"), entry: 8, time: 6, currency: gems, amount: 1, expiresAt: 70)
+            ], next: nil)
         let feed = JournalPage(
             entries: [
                 JournalEntry(entry: 3, time: 1, kind: .hold, key: nil, note: nil, transaction: nil, transfers: [])
@@ -91,6 +99,8 @@ import Testing
             case .ledger(.consent): .outcome(.consent(consented))
             case .ledger(.balance): .outcome(.balance(AccountBalances(account: player, balances: balances)))
             case .ledger(.history): .outcome(.history(page))
+            case .ledger(.lots): .outcome(.lots(openLots))
+            case .ledger(.holds): .outcome(.holds(openHolds))
             case .ledger(.report): .outcome(.report(report))
             case .ledger(.journal): .outcome(.journal(feed))
             case .ledger(.find): .outcome(.finding(found))
@@ -123,6 +133,7 @@ import Testing
                 .capture(Capture(key: own, holdKey: try key("h"))), .release(Release(key: own, holdKey: try key("h2"))),
             ])
         let query = HistoryQuery(account: player, currency: gems, limit: 3, before: 9)
+        let ofOpen = OpenItemsQuery(account: player, currency: gems, limit: 3, before: 9)
         try await Peer.with(script) { peer, client in
             try await client.ping()
             #expect(try await client.authenticate(token: "t").roles == [.finance])
@@ -144,6 +155,8 @@ import Testing
             #expect(try await client.consent(consent) == consented)
             #expect(try await client.balance(player, currency: gems, asOf: 7).balances == balances)
             #expect(try await client.history(query) == page)
+            #expect(try await client.lots(ofOpen) == openLots)
+            #expect(try await client.holds(ofOpen) == openHolds)
             #expect(try await client.report(.trial, asOf: 9, currency: gems, limit: 2, after: "trial.1.2") == report)
             #expect(try await client.journal(after: 2) == feed)
             #expect(try await client.journal(after: 2, limit: 5, wait: .milliseconds(1_500)) == feed)
@@ -181,7 +194,7 @@ import Testing
                     .ledger(.atomic(atomic)), .ledger(.link(Link(token: token, account: player))),
                     .ledger(.link(Link(token: token, account: player, moves: true))), .ledger(.consent(consent)),
                     .ledger(.balance(BalanceQuery(account: player, currency: gems, asOf: 7))),
-                    .ledger(.history(query)),
+                    .ledger(.history(query)), .ledger(.lots(ofOpen)), .ledger(.holds(ofOpen)),
                     .ledger(
                         .report(ReportRequest(kind: .trial, asOf: 9, currency: gems, limit: 2, after: "trial.1.2"))),
                     .ledger(.journal(JournalQuery(after: 2))),

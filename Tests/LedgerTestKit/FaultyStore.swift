@@ -109,6 +109,16 @@ package final class FaultyStore: Store {
         return try base.history(query)
     }
 
+    package func lots(_ query: OpenItemsQuery) throws -> OpenLotsPage {
+        plan.withLock { $0.reads += 1 }
+        return try base.lots(query)
+    }
+
+    package func holds(_ query: OpenItemsQuery) throws -> OpenHoldsPage {
+        plan.withLock { $0.reads += 1 }
+        return try base.holds(query)
+    }
+
     private func wait(while isHeld: (Plan) -> Bool) throws {
         while plan.withLock({ isHeld($0) }) {
             if !ReadCondition.current.holds { throw ReadEnded() }

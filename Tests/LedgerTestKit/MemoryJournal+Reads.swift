@@ -88,9 +88,8 @@ extension MemoryJournal {
             entries.append(
                 HistoryEntry(
                     entry: entry.id, time: entry.time, kind: entry.kind, key: entry.key, note: entry.note,
-                    transaction: entry.transaction, product: facts?.product, price: facts?.price,
-                    priceCurrency: facts?.priceCurrency,
-                    actor: entry.actor.flatMap { id in rows.actors.first { $0.id == id }?.name },
+                    transaction: entry.transaction, product: facts?.product, quantity: facts?.quantity,
+                    price: facts?.price, priceCurrency: facts?.priceCurrency, actor: actor(of: entry),
                     transfers: transfers.filter {
                         owner($0) == player && (wanted == nil || $0.debit.currency == wanted)
                     }.map(movement),
@@ -130,12 +129,16 @@ extension MemoryJournal {
         return JournalPage(entries: entries, next: entries.last?.entry ?? query.after)
     }
 
+    private func actor(of entry: Entry) -> String? {
+        entry.actor.flatMap { id in rows.actors.first { $0.id == id }?.name }
+    }
+
     /// An entry with as many of its transfers as are shown.
     func told(_ entry: Entry, skipping skipped: Int = 0) -> JournalEntry {
         let shown = transfers(of: entry).dropFirst(skipped)
         return JournalEntry(
             entry: entry.id, time: entry.time, kind: entry.kind, key: entry.key, note: entry.note,
-            transaction: entry.transaction,
+            transaction: entry.transaction, actor: actor(of: entry),
             transfers: shown.prefix(Limits.transfersPerEntryMax).map { transfer in
                 let movement = movement(transfer)
                 return JournalEntry.Line(
@@ -254,7 +257,7 @@ extension MemoryJournal {
 
 extension Array {
     /// Ends a page before the entry that would make it too large.
-    fileprivate mutating func cut(_ bytes: (Element) -> Int) {
+    mutating func cut(_ bytes: (Element) -> Int) {
         var sum = 0
         let place = firstIndex { entry in
             sum += bytes(entry)

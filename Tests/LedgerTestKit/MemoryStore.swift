@@ -34,6 +34,14 @@ package final class MemoryStore: Store, @unchecked Sendable {
         try whileOpen { journal.history(query) }
     }
 
+    package func lots(_ query: OpenItemsQuery) throws -> OpenLotsPage {
+        try whileOpen { journal.lots(query) }
+    }
+
+    package func holds(_ query: OpenItemsQuery) throws -> OpenHoldsPage {
+        try whileOpen { journal.holds(query) }
+    }
+
     package func balances(
         _ account: AccountName, currency: CurrencyCode?, asOf: Timestamp
     ) throws -> [CurrencyBalance] {

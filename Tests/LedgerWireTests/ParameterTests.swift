@@ -224,6 +224,10 @@ import Testing
         Case("history", #"{"account":"p","limit":1001}"#, "limit", "from 1 to 1000"),
         Case("history", #"{"account":"p","before":0}"#, "before", "from 1"),
         Case("history", #"{"account":"p","before":9007199254740992}"#, "before", "from 1 to 9007199254740991"),
+        Case("lots", "{}", "account", "is missing"),
+        Case("lots", #"{"account":"p","limit":1001}"#, "limit", "from 1 to 1000"),
+        Case("holds", #"{"account":"p","before":0}"#, "before", "from 1"),
+        Case("holds", #"{"account":"p","asOf":1}"#, "asOf", "not a parameter"),
         Case("report", "{}", "kind", "is missing"),
         Case("report", #"{"kind":"debt"}"#, "kind", "must be one of balances, trial, debts"),
         Case(

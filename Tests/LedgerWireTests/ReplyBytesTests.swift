@@ -162,7 +162,7 @@ import Testing
             currency: Self.longest[0], amount: Amount(Self.most)!, lot: Int64.max, debtLot: Int64.max)
         let entry = JournalEntry(
             entry: Int64.max, time: Int64.max, kind: .reinstatement, key: Self.key, note: Self.note,
-            transaction: Self.transaction, transfers: [line, line], transfersMore: Int.max)
+            transaction: Self.transaction, actor: "purchases", transfers: [line, line], transfersMore: Int.max)
         let counted = entry.resultBytes + 2 * line.resultBytes
         let written = json(entry).count
         #expect(written < counted && written * 10 > counted * 8, "\(written) of \(counted)")
@@ -172,11 +172,24 @@ import Testing
             change: -Self.most, lot: Int64.max, debtLot: Int64.max)
         let shown = HistoryEntry(
             entry: Int64.max, time: Int64.max, kind: .reinstatement, key: Self.key, note: Self.note,
-            transaction: Self.transaction, product: String(repeating: "\u{1}", count: 100), price: Int64.max,
-            priceCurrency: "USD", actor: "purchases", transfers: [movement, movement], transfersMore: Int.max,
-            balances: Self.balances(16))
+            transaction: Self.transaction, product: String(repeating: "\u{1}", count: 100), quantity: Int64.max,
+            price: Int64.max, priceCurrency: "USD", actor: "purchases", transfers: [movement, movement],
+            transfersMore: Int.max, balances: Self.balances(16))
         let all = json(shown).count
         #expect(all < shown.resultBytes && all * 10 > shown.resultBytes * 8, "\(all) of \(shown.resultBytes)")
+    }
+
+    @Test func whatIsOpenTakesWhatIsCounted() {
+        let lot = OpenLot(
+            lot: Int64.max, currency: Self.longest[0], lotClass: .paid, time: Int64.max,
+            transaction: Self.transaction, product: String(repeating: "\u{1}", count: 100), granted: Int64.max,
+            remaining: Int64.max, held: Int64.max, debt: Int64.max, expiresAt: Int64.max)
+        let hold = OpenHoldView(
+            key: Self.key, operation: 63, entry: Int64.max, time: Int64.max, currency: Self.longest[0],
+            amount: Int64.max, expiresAt: Int64.max, actor: String(repeating: "\u{1}", count: 50))
+        for (written, counted) in [(json(lot).count, lot.resultBytes), (json(hold).count, hold.resultBytes)] {
+            #expect(written < counted && written * 10 > counted * 8, "\(written) of \(counted)")
+        }
     }
 
     private func json(_ value: some WireValue) -> [UInt8] {

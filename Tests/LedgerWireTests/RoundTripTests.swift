@@ -270,7 +270,7 @@ import Testing
             "transfers":[{"transfer":20,"account":"player-1","debit":"purchased","credit":"wallet",\#
             "currency":"gems","amount":5,"lot":20},{"transfer":21,"account":"player-1","debit":"wallet",\#
             "credit":"receivable","currency":"gems","amount":2,"lot":20,"debtLot":7}]},{"entry":9,"time":10,\#
-            "kind":"hold_expiry","key":"k","note":"n\n","transfers":[]}],"next":9}
+            "kind":"hold_expiry","key":"k","note":"n\n","actor":"eu \"1\"","transfers":[]}],"next":9}
             """#,
             as: try Samples.journalPage())
         let empty = JournalPage(entries: [], next: 0)
@@ -368,13 +368,33 @@ import Testing
             {"entries":[{"entry":9,"time":10,"kind":"spend","key":"k","note":"n","actor":"game",\#
             "transfers":[{"debit":"wallet","credit":"spent","currency":"gems","amount":5,"change":-5,\#
             "lot":3}],"balances":\#(balances)},{"entry":8,"time":9,"kind":"credit","transactionId":"12",\#
-            "product":"com.example.gems","price":4990,"priceCurrency":"EUR","transfers":[{"debit":"wallet",\#
+            "product":"com.example.gems","quantity":3,"price":4990,"priceCurrency":"EUR","transfers":[{"debit":"wallet",\#
             "credit":"receivable","currency":"gems","amount":5,"change":-5,"lot":3,"debtLot":2}],\#
             "balances":{}}],"next":8}
             """#,
             as: try Samples.historyPage())
         let end = HistoryPage(entries: [], next: nil)
         try read(.outcome(.history(end)), #"{"entries":[],"next":null}"#, as: end)
+    }
+
+    @Test func whatIsOpenIsReadAsItWasWritten() throws {
+        try read(
+            .outcome(.lots(try Samples.lotsPage())),
+            #"""
+            {"entry":12,"lots":[{"lot":9,"currency":"gems","class":"paid","time":7,"transactionId":"12",\#
+            "product":"com.example.gems","granted":500,"remaining":20,"held":30,"debt":0},{"lot":3,\#
+            "currency":"tickets","class":"free","time":5,"granted":4,"remaining":0,"held":0,"debt":4,\#
+            "expiresAt":99}],"next":3}
+            """#,
+            as: try Samples.lotsPage())
+        try read(
+            .outcome(.holds(try Samples.holdsPage())),
+            #"""
+            {"entry":12,"holds":[{"key":"h\\","operation":0,"entry":11,"time":8,"currency":"gems","amount":30,\#
+            "expiresAt":99,"actor":"eu \"1\""},{"key":"k","entry":10,"time":7,"currency":"gems","amount":5,\#
+            "expiresAt":98}],"next":null}
+            """#,
+            as: try Samples.holdsPage())
     }
 
     @Test func reportsAreReadAsTheyWereWritten() throws {

@@ -155,6 +155,7 @@ import Testing
             ("atomic", ["key", "operations"]), ("journal", ["after", "limit", "waitMilliseconds"]),
             ("balance", ["account", "currency", "asOf"]), ("find", ["account", "token", "key", "transactionId"]),
             ("history", ["account", "currency", "limit", "before"]),
+            ("lots", ["account", "currency", "limit", "before"]), ("holds", ["account", "limit", "before"]),
             ("report", ["kind", "asOf", "currency", "limit", "after"]), ("ping", ["x"]), (secret, ["x"]),
         ]
         var refusals = 0

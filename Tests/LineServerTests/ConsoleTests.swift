@@ -215,14 +215,8 @@ extension ServerTests {
             _ = sessions.begin(digest)
         }
 
-        @Test func overTLSTheCookieIsForTLSAndThisHostAlone() throws {
-            let tokens = TokenTable(.tokens(Self.all))
-            let sessions = ConsoleSessions(tokens: tokens, limits: ServerLimits(), clock: { 0 })
-            let desk = ConsoleDesk(sessions: sessions, isTLS: true)
-            var head = HTTPRequestHead(version: .http1_1, method: .GET, uri: "/")
-            head.headers.add(name: "host", value: "console.example.com")
-            let visit = try ConsoleVisit(head, isKeptAlive: true, hosts: nil, cookie: desk.cookieName)
-            let response = desk.redirect(to: "/", secret: "s", visit)
+        @Test func overTLSTheCookieIsForTLSAndThisHostAlone() {
+            let response = ConsoleResponder(isTLS: true).redirect(to: "/", secret: "s", isKeptAlive: true)
             #expect(
                 response.head.headers["set-cookie"]
                     == ["__Host-ledger-console=s; Path=/; HttpOnly; SameSite=Strict; Secure"])
@@ -259,15 +253,52 @@ extension ServerTests {
                 }
                 pages.append(try await browser.get("/"))
                 for page in pages {
-                    let policy = try #require(page.headers["content-security-policy"])
-                    #expect(policy.hasPrefix("default-src 'none'; ") && policy.contains("frame-ancestors 'none'"))
-                    #expect(!policy.contains("script-src") && !policy.contains("unsafe"))
-                    #expect(page.headers["x-content-type-options"] == "nosniff")
-                    #expect(page.headers["cache-control"] == "no-store")
-                    #expect(
-                        page.headers["referrer-policy"] == "same-origin" && page.headers["x-frame-options"] == "DENY")
+                    try Self.expectItKeepsToItself(page)
                     #expect(!page.body.contains("<script") && !page.body.contains(" style="))
                 }
+            }
+        }
+
+        private static func expectItKeepsToItself(
+            _ page: ConsoleBrowser.Page, _ location: SourceLocation = #_sourceLocation
+        ) throws {
+            let policy = try #require(page.headers["content-security-policy"], sourceLocation: location)
+            #expect(
+                policy.hasPrefix("default-src 'none'; ") && policy.contains("frame-ancestors 'none'"),
+                sourceLocation: location)
+            #expect(!policy.contains("script-src") && !policy.contains("unsafe"), sourceLocation: location)
+            #expect(page.headers["x-content-type-options"] == "nosniff", sourceLocation: location)
+            #expect(page.headers["cache-control"] == "no-store", sourceLocation: location)
+            #expect(
+                page.headers["referrer-policy"] == "same-origin" && page.headers["x-frame-options"] == "DENY",
+                sourceLocation: location)
+        }
+
+        @Test func whatHTTPItselfRefusesHasTheseHeadersToo() async throws {
+            try await serve(limits: { $0.requestMilliseconds = 200 }) { server, browser in
+                let login = browser.head("POST", "/login", from: "http://localhost", bytes: 1_000_000)
+                let refused: [(request: String, status: Int)] = [
+                    ("no HTTP\r\n\r\n", 400), ("GET / HTTP/1.1\r\n\r\n", 400),
+                    ("GET / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 501),
+                    (browser.head("PUT", "/", from: nil, bytes: 0), 405),
+                    (browser.head("POST", "/login", from: "http://example.com", bytes: 0), 403),
+                    // It does not come to its end in time, and is longer than is read.
+                    (login, 413), (login + String(repeating: "a", count: 20_000), 413),
+                ]
+                for (request, status) in refused {
+                    let client = try await RawClient(server.consoleAddresses[0])
+                    try await client.send(request)
+                    let page = try await ConsoleBrowser.page(of: client)
+                    #expect(page.status == status, "\(request.prefix(60))")
+                    try Self.expectItKeepsToItself(page)
+                }
+            }
+            // Who finds no place, or speaks no TLS where that is spoken.
+            for error in [WireError.overloaded, .parseError("no TLS")] {
+                let told = String(decoding: Speech.console.refusal(error), as: UTF8.self)
+                #expect(told.contains("\r\ncontent-security-policy: default-src 'none'; "))
+                let others = String(decoding: Speech.http.refusal(error), as: UTF8.self)
+                #expect(!others.contains("content-security-policy"))
             }
         }
 
@@ -362,7 +393,96 @@ extension ServerTests {
                         "\u{2212}500", "\u{2212}400", "+500", "100", "\u{2212}500", "\u{2212}400", "\u{2212}400", "100",
                         "+500", "500",
                     ])
-                #expect(statement.contains("They owe 400 ") && statement.contains("Lots of these purchases"))
+                #expect(statement.contains("They owe 400 ") && statement.contains("What became of these purchases"))
+            }
+        }
+
+        @Test func howManyWereBoughtAndWhoAskedIsSaid() async throws {
+            let app = try SandboxApp()
+            try await serve(app: app) { server, browser in
+                var browser = browser
+                try await Self.ask(
+                    server, Requests.credit(try app.transaction(7, quantity: 3), account: "player-1"),
+                    Requests.credit(try app.transaction(8), account: "player-1"),
+                    Requests.grant("gift", "player-1", 5))
+                _ = try await browser.signIn("f")
+                let statement = try await browser.get("/statement?account=player-1").body
+                let entries = try #require(statement.split(separator: "<section id=\"entries\"").dropFirst().first)
+                let products = entries.matches(of: /gems500<\/bdi>([^<]*)/).map { String($0.1) }
+                #expect(products.prefix(2) == ["", "\u{00A0}\u{00D7}\u{00A0}3"])
+                #expect(try await browser.get("/purchase?transactionId=7").body.contains("\u{00D7}\u{00A0}3"))
+                // The token is called as its role.
+                for target in ["/entry?entry=1", "/entry?entry=3", "/request?key=gift"] {
+                    let page = try await browser.get(target).body
+                    #expect(page.contains("<dt>Who asked</dt><dd><bdi>admin</bdi></dd>"), "\(target)")
+                }
+            }
+        }
+
+        /// The cells of each row of a table, without markup.
+        private static func rows(_ id: String, in body: String) throws -> [[String]] {
+            let section = try #require(body.split(separator: "<section id=\"\(id)\"").dropFirst().first)
+            let table = try #require(section.split(separator: "<tbody>").dropFirst().first)
+            return try #require(table.split(separator: "</tbody>").first).split(separator: "</tr>")
+                .map { row in
+                    row.matches(of: /<t[hd][^>]*>(.*?)<\/t[hd]>/).map { cell in
+                        String(cell.1).replacing(/<[^>]*>/, with: "")
+                    }
+                }
+                .filter { !$0.isEmpty }
+        }
+
+        @Test func aPlayersOpenHoldsAndLotsAreShown() async throws {
+            let app = try SandboxApp()
+            try await serve(app: app) { server, browser in
+                var browser = browser
+                let now = TestServer.now()
+                let hold = #"{"account":"player-1","currency":"gems","amount":20,"timeoutMilliseconds":60000}"#
+                try await Self.ask(
+                    server, Requests.credit(try app.transaction(7), account: "player-1"),
+                    Requests.call(
+                        "grant",
+                        #"{"key":"gift","account":"player-1","currency":"gems","amount":50,"expiresAt":\#(now + 86_400_000)}"#
+                    ),
+                    Requests.call(
+                        "hold",
+                        #"{"key":"basket","account":"player-1","currency":"gems","amount":30,"timeoutMilliseconds":60000}"#
+                    ),
+                    Requests.call(
+                        "atomic",
+                        #"{"key":"both","operations":[{"method":"hold","params":\#(hold)},"#
+                            + #"{"method":"hold","params":\#(hold)}]}"#),
+                    Requests.call("release", #"{"key":"back","holdKey":"both","operation":0}"#))
+                _ = try await browser.signIn("f")
+                let body = try await browser.get("/statement?account=player-1").body
+                // Gifts go first: the basket and the first operation took the gift, the second what was bought.
+                let holds = try Self.rows("holds", in: body)
+                #expect(
+                    holds.map { $0[1] } == ["20", "30"] && holds.allSatisfy { $0[2] == "gems" && $0[4] == "admin" })
+                #expect(holds.map { $0[5] } == ["both, operation 1", "basket"])
+                let lots = try Self.rows("lots", in: body)
+                #expect(lots.map { $0[1] + " " + $0[2] + " " + $0[3] + " " + $0[4] } == ["20 30 0 50", "480 20 0 500"])
+                #expect(lots.map { $0[6] } == ["free", "paid"] && lots[1][7] == "never" && lots[0][7] != "never")
+                #expect(lots.map { $0[8] } == ["\u{2013}", "com.example.game.gems500"] && lots[1][9] == "7")
+                // It is of now: a page of the past does not say it.
+                let past = try await browser.get("/statement?account=player-1&before=2").body
+                #expect(!past.contains("<section id=\"holds\"") && past.contains("<section id=\"entries\""))
+                // Who may not read purchases or the journal is not led there.
+                _ = try await browser.signIn("g")
+                let bare = try await browser.get("/statement?account=player-1").body
+                #expect(try Self.rows("lots", in: bare) == lots && !bare.contains("href=\"/purchase?"))
+                #expect(try Self.rows("holds", in: bare) == holds && !bare.contains("href=\"/entry?"))
+            }
+        }
+
+        @Test func whoHasNothingOpenIsSaidToHaveNothing() async throws {
+            try await serve { server, browser in
+                var browser = browser
+                try await Self.ask(
+                    server, Requests.grant("k", "player-1", 5), Requests.spend("s", "player-1", 5))
+                _ = try await browser.signIn("g")
+                let body = try await browser.get("/statement?account=player-1").body
+                #expect(body.contains("Nothing is set aside.") && body.contains("Nothing is left of any lot."))
             }
         }
 

@@ -264,6 +264,12 @@ private struct RecordedConversation {
         try await say(client, Requests.balance("nobody"))
         try await say(client, Requests.history("a"))
         try await call(client, "history", #"{"account":"a","currency":"gems","limit":1,"before":9}"#)
+        for method in ["lots", "holds"] {
+            try await call(client, method, #"{"account":"a"}"#)
+            try await call(client, method, #"{"account":"a","currency":"gems","limit":1}"#)
+            try await call(client, method, #"{"account":"nobody","before":9}"#)
+            try await call(client, method, #"{"account":"a","currency":"shells"}"#)
+        }
         let report = try await say(client, Requests.report("balances"))
         let asOf = try #require(report.result["asOf"].int)
         try await say(client, Requests.report("trial", asOf: Int64(asOf)))

@@ -120,7 +120,8 @@ import Testing
         "hold": #""key":"k","account":"p","currency":"gems","amount":1,"timeoutMilliseconds":1"#,
         "capture": #""key":"k","holdKey":"h""#, "release": #""key":"k","holdKey":"h""#,
         "atomic": #""key":"k","operations":[\#(Self.release),\#(Self.release)]"#,
-        "history": #""account":"p""#, "report": #""kind":"trial""#, "journal": #""after":0"#, "find": #""account":"p""#,
+        "history": #""account":"p""#, "lots": #""account":"p""#, "holds": #""account":"p""#,
+        "report": #""kind":"trial""#, "journal": #""after":0"#, "find": #""account":"p""#,
         "head": "", "close": #""through":1"#,
         "adjust":
             #""key":"k","account":"p","currency":"gems","class":"free","amount":1,"reason":"r","approval":"other""#,

@@ -61,8 +61,9 @@ extension ServerTests {
         /// Every method, so that a new one is thought of.
         @Test func aTokenThatOnlyReadsChangesNothing() {
             let reads: Set = [
-                "ping", "authenticate", "info", "balance", "purchase", "consumption", "history", "report", "journal",
-                "find", "head",
+                "ping", "authenticate", "info", "balance", "purchase", "consumption", "history", "lots", "holds",
+                "report",
+                "journal", "find", "head",
             ]
             let changes: Set = [
                 "spend", "credit", "notify", "grant", "reverse", "hold", "capture", "release", "atomic", "link",

@@ -237,7 +237,7 @@ import Testing
         let b = try await studio.start("b")
         let (ofA, ofB) = try await (a.client(), b.client())
         _ = try await ofA.grant(Self.grant("1"))
-        a.signal(SIGSTOP)
+        try await a.suspend()
         // It is there when the node goes on, before anything else can tell that node what became of it.
         async let late = Self.result { try await Self.available(ofA) }
         #expect(try await Self.eventually { try await ofB.grant(Self.grant("2")).entry > 0 })

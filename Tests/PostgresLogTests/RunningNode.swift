@@ -93,6 +93,19 @@ final class RunningNode: @unchecked Sendable {
 
     func signal(_ signal: Int32) { Foundation.kill(process.processIdentifier, signal) }
 
+    /// Stops it, as a machine that stands still does. It has stopped when this returns: on a busy machine the signal
+    /// reaches its threads milliseconds later.
+    func suspend() async throws {
+        signal(SIGSTOP)
+        let tasks = "/proc/\(process.processIdentifier)/task"
+        while try !FileManager.default.contentsOfDirectory(atPath: tasks).allSatisfy({ task in
+            let stat = try String(contentsOfFile: "\(tasks)/\(task)/stat", encoding: .utf8)
+            return stat[stat.lastIndex(of: ")")!...].hasPrefix(") T")
+        }) {
+            try await Task.sleep(for: .milliseconds(1))
+        }
+    }
+
     func kill() {
         signal(SIGKILL)
         process.waitUntilExit()

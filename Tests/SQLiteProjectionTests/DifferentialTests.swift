@@ -173,6 +173,7 @@ import Testing
             try checkPast(store.projection, past.time, past.balances, past.totals, past.debts, workload)
         }
         try checkHistory(store.projection, reference, workload)
+        try checkOpen(store.projection, reference, workload)
         try checkReplay(store, seed)
         try checkRebuild(store, workload.generator, seed)
     }
@@ -487,6 +488,61 @@ import Testing
                 #expect(running[item.currency, default: 0] == item.balance.available)
             }
         }
+    }
+
+    /// Pages of any size give every open lot and hold once, newest first, and together they are the balances.
+    private func checkOpen(_ store: SQLiteProjection, _ reference: Reference, _ workload: Workload) throws {
+        var (lots, holds) = (0, 0)
+        for account in accounts(workload) {
+            let own = try allOpen(store, account)
+            lots += own.lots.count
+            holds += own.holds.count
+            #expect(own.lots.map(\.lot) == own.lots.map(\.lot).sorted(by: >))
+            guard case .account(let found) = try store.find(.account(account)) else { continue }
+            // A token that is linked has nothing of its own any more.
+            if found.isLinked {
+                // Nobody is found by a name that was erased.
+                if found.name.isErased { continue }
+                let owners = try allOpen(store, found.name)
+                #expect(own.lots == owners.lots && own.holds == owners.holds)
+                continue
+            }
+            for item in reference.balances(account) {
+                let ofCurrency = own.lots.filter { $0.currency == item.currency }
+                let (paid, free) = (
+                    ofCurrency.filter { $0.lotClass == .paid }, ofCurrency.filter { $0.lotClass == .free }
+                )
+                let held = own.holds.filter { $0.currency == item.currency }.reduce(0) { $0 + $1.amount }
+                #expect(paid.reduce(0) { $0 + $1.remaining } == item.balance.paid)
+                #expect(free.reduce(0) { $0 + $1.remaining } == item.balance.available - item.balance.paid)
+                #expect(ofCurrency.reduce(0) { $0 + $1.held } == item.balance.held && held == item.balance.held)
+                #expect(ofCurrency.reduce(0) { $0 + $1.debt } == item.balance.debt)
+                let alone = try store.lots(OpenItemsQuery(account: account, currency: item.currency, limit: 1_000))
+                #expect(alone.lots == ofCurrency && alone.next == nil)
+            }
+        }
+        #expect(lots > 0 && holds > 0, "\(lots) lots, \(holds) holds")
+    }
+
+    /// Read in pages of three, which are those of one large page.
+    private func allOpen(
+        _ store: SQLiteProjection, _ account: AccountName
+    ) throws -> (lots: [OpenLot], holds: [OpenHoldView]) {
+        var (lots, holds): ([OpenLot], [OpenHoldView]) = ([], [])
+        var before: Int64?
+        repeat {
+            let page = try store.lots(OpenItemsQuery(account: account, limit: 3, before: before))
+            lots += page.lots
+            before = page.next
+        } while before != nil
+        repeat {
+            let page = try store.holds(OpenItemsQuery(account: account, limit: 3, before: before))
+            holds += page.holds
+            before = page.next
+        } while before != nil
+        #expect(try store.lots(OpenItemsQuery(account: account, limit: 1_000)).lots == lots)
+        #expect(try store.holds(OpenItemsQuery(account: account, limit: 1_000)).holds == holds)
+        return (lots, holds)
     }
 
     /// Sums over the transfers of the blocks, added up by nothing but this test, are what the tables say.

@@ -102,6 +102,8 @@ import Testing
             }
             sums.balances[key] = balance
             lots[transfer.lot]?.units += change(.wallet)
+            // Whoever a token is linked to has its lots.
+            if credit == .wallet { lots[transfer.lot]?.key = key }
             if debit == .receivable { sums.debts[transfer.lot, default: 0] += transfer.amount }
             if let lot = transfer.debtLot { sums.debts[lot, default: 0] -= transfer.amount }
         }

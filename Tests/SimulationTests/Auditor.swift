@@ -300,6 +300,8 @@ final class Auditor: @unchecked Sendable {
     static func page(_ query: Query, in world: World) -> Outcome {
         switch query {
         case .history(let query): .history(world.history(query))
+        case .lots(let query): .lots(world.lots(query))
+        case .holds(let query): .holds(world.holds(query))
         case .report(let request):
             .report(
                 ReportPage(
@@ -463,6 +465,8 @@ final class Auditor: @unchecked Sendable {
         var refusal: Refusal?
         switch query {
         case .history(let query): if mayClose { world.settle(world.whose(query.account), at: now) }
+        case .lots(let query), .holds(let query):
+            if mayClose { world.settle(world.whose(query.account), at: now) }
         case .purchase(let query):
             if mayClose { world.settle(world.purchases[query.transaction]?.account.map { world.owner($0) }, at: now) }
             if world.purchases[query.transaction] == nil { refusal = Refusal(.unknownPurchase) }
@@ -545,6 +549,8 @@ final class ObservedStore: Store {
     }
 
     func history(_ query: HistoryQuery) throws -> HistoryPage { try base.history(query) }
+    func lots(_ query: OpenItemsQuery) throws -> OpenLotsPage { try base.lots(query) }
+    func holds(_ query: OpenItemsQuery) throws -> OpenHoldsPage { try base.holds(query) }
     func balances(_ account: AccountName, currency: CurrencyCode?, asOf: Timestamp) throws -> [CurrencyBalance] {
         try base.balances(account, currency: currency, asOf: asOf)
     }

@@ -130,7 +130,9 @@ struct Clients {
         let account = player()
         let code: CurrencyCode? = random.chance(30) ? World.currencies.randomElement(using: &random) : nil
         let asOf = random.chance(40) ? times.randomElement(using: &random) ?? now : now - number(-20...300)
-        switch number(0...9) {
+        switch number(0...11) {
+        case 10: return .lots(OpenItemsQuery(account: account, currency: code, limit: Int(number(1...20))))
+        case 11: return .holds(OpenItemsQuery(account: account, currency: code, limit: Int(number(1...20))))
         case 0, 1:
             return .history(
                 HistoryQuery(

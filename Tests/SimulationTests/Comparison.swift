@@ -25,6 +25,8 @@ enum Comparison {
             bare(left) == bare(right)
         case (.history(let left), .history(let right)):
             left.next == right.next && left.entries.map(normal) == right.entries.map(normal)
+        case (.lots(let left), .lots(let right)): left == right
+        case (.holds(let left), .holds(let right)): left == right
         case (.journal(let left), .journal(let right)):
             left.next == right.next && left.entries.map(normal) == right.entries.map(normal)
         case (.finding(let left), .finding(let right)): normal(left) == normal(right)

@@ -631,6 +631,9 @@ final class Simulation: @unchecked Sendable {
         for player in Clients.players {
             asks.append(.balance(player, nil))
             asks.append(.query(.history(HistoryQuery(account: player, limit: Limits.historyPageMax))))
+            asks.append(.query(.lots(OpenItemsQuery(account: player, limit: 2))))
+            asks.append(.query(.lots(OpenItemsQuery(account: player, limit: Limits.openItemsPageMax))))
+            asks.append(.query(.holds(OpenItemsQuery(account: player))))
         }
         for kind in World.reportKinds {
             asks.append(.query(.report(ReportRequest(kind: kind, limit: Limits.reportPageMax))))

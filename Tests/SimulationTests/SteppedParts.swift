@@ -124,6 +124,8 @@ final class SteppedProjection: Projection {
     }
     func checkNext() throws -> Bool { try use { try base.checkNext() } }
     func history(_ query: HistoryQuery) throws -> HistoryPage { try use { try base.history(query) } }
+    func lots(_ query: OpenItemsQuery) throws -> OpenLotsPage { try use { try base.lots(query) } }
+    func holds(_ query: OpenItemsQuery) throws -> OpenHoldsPage { try use { try base.holds(query) } }
     func balances(_ account: AccountName, currency: CurrencyCode?, asOf: Timestamp) throws -> [CurrencyBalance] {
         try use { try base.balances(account, currency: currency, asOf: asOf) }
     }

@@ -121,6 +121,7 @@ extension World {
                 HistoryEntry(
                     entry: entry.id, time: entry.time, kind: entry.kind, key: entry.key, note: entry.note,
                     transaction: entry.transaction, product: entry.transaction.flatMap { purchases[$0]?.product },
+                    quantity: entry.transaction.flatMap { purchases[$0]?.quantity },
                     actor: entry.actor, transfers: transfers,
                     balances: touched.sorted().map { CurrencyBalance(currency: $0, balance: wallets[$0]!) }))
         }
@@ -131,7 +132,7 @@ extension World {
     func journal(_ entry: Entry) -> JournalEntry {
         JournalEntry(
             entry: entry.id, time: entry.time, kind: entry.kind, key: entry.key, note: entry.note,
-            transaction: entry.transaction,
+            transaction: entry.transaction, actor: entry.actor,
             transfers: zip(lines(of: entry), 1...).map { line, number in
                 JournalEntry.Line(
                     transfer: Int64(entry.firstLine + number), account: names[line.place.account],

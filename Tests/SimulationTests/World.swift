@@ -67,6 +67,8 @@ struct World {
     }
 
     struct Hold {
+        /// The number of its first transfer.
+        var first: Int64
         var account: Int
         var currency: CurrencyCode
         var parts: [Part]
@@ -731,10 +733,12 @@ extension World {
             throw .insufficientFunds(currency: hold.currency, available: available(place))
         }
         begin(.hold, at: now, key: hold.key)
+        let first = Int64(lines.count + 1)
         let parts = draw(place, hold.amount.units)
         for part in parts { move(.wallet, .held, part.units, part.lot) }
         let expiresAt = entries[entries.count - 1].time + hold.timeoutMilliseconds
-        holds.append(Hold(account: account, currency: hold.currency, parts: parts, expiresAt: expiresAt))
+        holds.append(
+            Hold(first: first, account: account, currency: hold.currency, parts: parts, expiresAt: expiresAt))
         return (
             .hold(
                 HoldReceipt(

@@ -26,6 +26,14 @@ package protocol Projection: AnyObject, Sendable {
     /// - Throws: ``StoreError``
     func history(_ query: HistoryQuery) throws -> HistoryPage
 
+    /// One page of what lots an account has open, newest first.
+    /// - Throws: ``StoreError``
+    func lots(_ query: OpenItemsQuery) throws -> OpenLotsPage
+
+    /// One page of what holds an account has open, newest first.
+    /// - Throws: ``StoreError``
+    func holds(_ query: OpenItemsQuery) throws -> OpenHoldsPage
+
     /// An account's balances as of a time that is past.
     /// - Throws: ``StoreError``
     func balances(_ account: AccountName, currency: CurrencyCode?, asOf: Timestamp) throws -> [CurrencyBalance]

@@ -173,6 +173,17 @@ struct ConsoleLayout {
         page.line()
     }
 
+    /// Links to other pages of the same list; nothing where there are none.
+    func paging(_ name: String, _ links: [(text: String, page: ConsolePage)], _ page: inout HTML) {
+        if links.isEmpty { return }
+        page.element("nav", ["class": "paging", "aria-label": name]) { nav in
+            for link in links {
+                nav.element("a", ["href": address(link.page)], link.text)
+                nav.text(" ")
+            }
+        }
+    }
+
     /// A player's name, which leads to their statement where it is not erased.
     func player(_ account: AccountName?, _ page: inout HTML) {
         guard let account else { return page.element("span", ["class": "quiet"], "nobody yet") }

@@ -33,12 +33,8 @@ struct ConsumptionPage {
                     rows: requests.map { row($0, at: report.asOf) }
                 ).write(to: &page)
             }
-            if let next = report.next {
-                page.element("nav", ["class": "paging", "aria-label": "Pages of the questions"]) { nav in
-                    let address = layout.address(.consumption(after: next, asOf: report.asOf))
-                    nav.element("a", ["href": address], "Later ones")
-                }
-            }
+            let later = report.next.map { ("Later ones", ConsolePage.consumption(after: $0, asOf: report.asOf)) }
+            layout.paging("Pages of the questions", later.map { [$0] } ?? [], &page)
         }
     }
 

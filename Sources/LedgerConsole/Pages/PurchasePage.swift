@@ -44,7 +44,7 @@ struct PurchasePage {
             PurchasePage.fact("Player", &list) { layout.player(view.account, &$0) }
             PurchasePage.fact("Product", &list) { fact in
                 fact.name(view.product)
-                if view.quantity != 1 { fact.text(" \u{00D7} \(ConsoleWords.units(view.quantity))") }
+                ConsoleWords.write(quantity: view.quantity, &fact)
             }
             PurchasePage.fact("Price", &list) {
                 $0.text(ConsoleWords.money(view.price, view.priceCurrency) ?? "not told")
@@ -96,18 +96,11 @@ struct PurchasePage {
     }
 
     private func pages(of view: PurchaseView, _ page: inout HTML) {
-        guard case .purchase(_, let shown) = layout.call.page, shown != nil || view.next != nil else { return }
-        page.element("nav", ["class": "paging", "aria-label": "Pages of the story"]) { nav in
-            if shown != nil {
-                let address = layout.address(.purchase(view.transaction, before: nil))
-                nav.element("a", ["href": address], "Newest events")
-                nav.text(" ")
-            }
-            if let next = view.next {
-                let address = layout.address(.purchase(view.transaction, before: next))
-                nav.element("a", ["href": address], "Earlier events")
-            }
-        }
+        guard case .purchase(_, let shown) = layout.call.page else { return }
+        var links: [(String, ConsolePage)] = []
+        if shown != nil { links.append(("Newest events", .purchase(view.transaction, before: nil))) }
+        if let next = view.next { links.append(("Earlier events", .purchase(view.transaction, before: next))) }
+        layout.paging("Pages of the story", links, &page)
     }
 
     /// - Parameter before: the share that was revoked before it; `nil` where that is on another page.

@@ -40,7 +40,7 @@ struct RequestPage {
                         PurchasePage.fact(detail.name, &list) { $0.name(detail.value.description) }
                     }
                 }
-                page.element("p", ["class": "quiet"], "Whose the request was is not kept.")
+                page.element("p", ["class": "quiet"], "Whose the request was, and who asked, is not kept.")
             case .recorded(let consent):
                 page.element(
                     "p", ["class": "notice good"],
@@ -80,6 +80,14 @@ struct EntryPage {
             PurchasePage.fact("What", &list) { $0.text(ConsoleWords.entry(entry.kind)) }
             PurchasePage.fact("Posted", &list) {
                 $0.element("time", ["datetime": UTCText.time(entry.time)], ConsoleWords.time(entry.time))
+            }
+            PurchasePage.fact("Who asked", &list) { fact in
+                if let actor = entry.actor {
+                    fact.name(actor)
+                } else {
+                    // The ledger does some things by itself, and knows no name where nobody needs a token.
+                    fact.text("nobody by name")
+                }
             }
             PurchasePage.fact("Entry", &list) { layout.entry(entry.entry, &$0) }
             if let transaction = entry.transaction {

@@ -11,18 +11,25 @@ struct StatementPage {
         var finding: Finding
         var balances: [CurrencyBalance]
         var history: HistoryPage
+        /// What is open now; `nil` on pages of the past.
+        var open: OpenItemsTables?
     }
 
     func outcome(_ answers: [ConsoleAnswers]) -> ConsoleOutcome {
-        guard case .statement(let account, _, _, _) = layout.call.page else {
+        guard case .statement(let account, _, let before, _) = layout.call.page else {
             preconditionFailure("a statement is of a player")
         }
-        let facts: Facts
+        var facts: Facts
         do throws(WireError) {
             facts = Facts(
                 account: account, finding: try answers[0].value(Finding.self, at: 1).get(),
                 balances: try answers[0].value(AccountBalances.self, at: 2).get().balances,
                 history: try answers[0].value(HistoryPage.self, at: 3).get())
+            if before == nil {
+                facts.open = OpenItemsTables(
+                    layout: layout, lots: try answers[0].value(OpenLotsPage.self, at: 4).get(),
+                    holds: try answers[0].value(OpenHoldsPage.self, at: 5).get())
+            }
         } catch {
             return layout.refused(error)
         }
@@ -60,6 +67,7 @@ struct StatementPage {
         layout.document("Statement", of: ConsoleWords.name(facts.account)) { page in
             about(facts, &page)
             balances(facts, &page)
+            facts.open?.write(to: &page)
             entries(facts, &page)
             if !views.isEmpty { lots(views, of: purchases, &page) }
         }
@@ -123,7 +131,7 @@ struct StatementPage {
             } else {
                 StatementTable(layout: layout, entries: facts.history.entries).write(to: &page)
             }
-            if before != nil || facts.history.next != nil { pages(facts, account, currency, before, limit, &page) }
+            pages(facts, account, currency, before, limit, &page)
             page.element(
                 "p", ["class": "quiet"],
                 "A request that was refused posts no entry, and the ledger does not keep whose it was. Look for its "
@@ -135,19 +143,18 @@ struct StatementPage {
         _ facts: Facts, _ account: AccountName, _ currency: CurrencyCode?, _ before: EntryID?, _ limit: Int,
         _ page: inout HTML
     ) {
-        page.element("nav", ["class": "paging", "aria-label": "Pages of the statement"]) { nav in
-            func link(_ text: String, before: EntryID?, limit: Int) {
-                let place = ConsolePage.statement(account, currency: currency, before: before, limit: limit)
-                nav.element("a", ["href": layout.address(place)], text)
-                nav.text(" ")
-            }
-            if before != nil { link("Newest entries", before: nil, limit: limit) }
-            guard let next = facts.history.next else { return }
+        var links: [(String, ConsolePage)] = []
+        func link(_ text: String, before: EntryID?, limit: Int) {
+            links.append((text, .statement(account, currency: currency, before: before, limit: limit)))
+        }
+        if before != nil { link("Newest entries", before: nil, limit: limit) }
+        if let next = facts.history.next {
             link("Earlier entries", before: next, limit: limit)
             if limit < ConsoleCall.entriesMax {
                 link("\(ConsoleCall.entriesMax) on one page, to print", before: before, limit: ConsoleCall.entriesMax)
             }
         }
+        layout.paging("Pages of the statement", links, &page)
     }
 
     private func currencies(
@@ -169,7 +176,7 @@ struct StatementPage {
     }
 
     private func lots(_ views: [PurchaseView], of purchases: Int, _ page: inout HTML) {
-        layout.section(&page, id: "lots", "Lots of these purchases") { page in
+        layout.section(&page, id: "purchases", "What became of these purchases") { page in
             GrantTable(caption: "What became of what was bought, in units", layout: layout, views: views)
                 .write(to: &page)
             if views.count < purchases {

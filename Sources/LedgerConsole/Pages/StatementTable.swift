@@ -86,7 +86,10 @@ struct StatementTable {
 
     private func product(_ entry: HistoryEntry, _ page: inout HTML) {
         guard let transaction = entry.transaction else { return }
-        if let product = entry.product { page.name(product) }
+        if let product = entry.product {
+            page.name(product)
+            ConsoleWords.write(quantity: entry.quantity ?? 1, &page)
+        }
         if let price = ConsoleWords.money(entry.price, entry.priceCurrency) {
             page.element("small", ["class": "price"], price)
         }

@@ -90,7 +90,8 @@ final class Readers: Sendable {
         switch query {
         case .report: ofReports
         case .blocks: ofBlocks
-        case .history, .balances, .journal, .purchase, .find, .appStoreWork, .head, .closing, .stepDown: threads
+        case .history, .lots, .holds, .balances, .journal, .purchase, .find, .appStoreWork, .head, .closing, .stepDown:
+            threads
         }
     }
 

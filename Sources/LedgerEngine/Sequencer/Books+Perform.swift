@@ -47,6 +47,9 @@ extension Books {
             // What has expired is not shown as available, so it is posted first, where anything can be.
             if mayClose { settle(history.account, at: now) }
             return query
+        case .lots(let open), .holds(let open):
+            if mayClose { settle(open.account, at: now) }
+            return query
         case .purchase(let purchase):
             if mayClose { settle(purchase.transaction, at: now) }
             return query

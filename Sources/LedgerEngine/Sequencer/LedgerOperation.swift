@@ -102,6 +102,8 @@ extension LedgerOperation {
                 self = .command(.balance(account: query.account, currency: query.currency))
             }
         case .history(let query): self = .query(.history(query))
+        case .lots(let query): self = .query(.lots(query))
+        case .holds(let query): self = .query(.holds(query))
         case .report(let request): self = .query(.report(request))
         case .journal(let query): self = .query(.journal(query))
         case .purchase(let query): self = .query(.purchase(query))

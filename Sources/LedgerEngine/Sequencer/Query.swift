@@ -21,6 +21,8 @@ package struct ClosingQuery: Hashable, Sendable {
 /// A read, which the store answers beside the writer.
 package enum Query: Hashable, Sendable {
     case history(HistoryQuery)
+    case lots(OpenItemsQuery)
+    case holds(OpenItemsQuery)
     /// Its time is `nil` until it was fixed.
     case report(ReportRequest)
     /// As of a time that is past.
@@ -43,6 +45,7 @@ package enum Query: Hashable, Sendable {
     var currency: CurrencyCode? {
         switch self {
         case .history(let query): query.currency
+        case .lots(let query), .holds(let query): query.currency
         case .report(let request): request.currency
         case .balances(let query, _): query.currency
         case .journal, .purchase, .find, .appStoreWork, .blocks, .head, .closing, .stepDown: nil
@@ -53,21 +56,25 @@ package enum Query: Hashable, Sendable {
     var mayWrite: Bool {
         switch self {
         case .closing: true
-        case .history, .report, .balances, .journal, .purchase, .find, .appStoreWork, .blocks, .head, .stepDown: false
+        case .history, .lots, .holds, .report, .balances, .journal, .purchase, .find, .appStoreWork, .blocks, .head,
+            .stepDown:
+            false
         }
     }
 
     var isOfBlocks: Bool {
         switch self {
         case .blocks: true
-        case .history, .report, .balances, .journal, .purchase, .find, .appStoreWork, .head, .closing, .stepDown: false
+        case .history, .lots, .holds, .report, .balances, .journal, .purchase, .find, .appStoreWork, .head, .closing,
+            .stepDown:
+            false
         }
     }
 
     /// The largest result.
     var resultBytesMax: Int {
         switch self {
-        case .history, .report, .journal, .purchase, .find, .appStoreWork, .balances, .head, .closing,
+        case .history, .lots, .holds, .report, .journal, .purchase, .find, .appStoreWork, .balances, .head, .closing,
             .stepDown:
             Limits.pageBytesMax
         // In base 64. A block that is larger is told alone.
@@ -84,7 +91,7 @@ package enum Query: Hashable, Sendable {
         case .blocks(var query):
             query.waitMilliseconds = 0
             return .blocks(query)
-        case .history, .report, .balances, .purchase, .find, .appStoreWork, .head, .closing, .stepDown:
+        case .history, .lots, .holds, .report, .balances, .purchase, .find, .appStoreWork, .head, .closing, .stepDown:
             return self
         }
     }
@@ -96,6 +103,8 @@ package enum Query: Hashable, Sendable {
         switch self {
         case .history(let query):
             return .history(try store.history(query))
+        case .lots(let query): return .lots(try store.lots(query))
+        case .holds(let query): return .holds(try store.holds(query))
         case .report(let request):
             guard let asOf = request.asOf else { preconditionFailure("a report is read before its time was fixed") }
             return .report(try store.report(request.query(asOf: asOf)))

@@ -114,6 +114,8 @@ final class Sequencer: Sendable {
     /// Verifies chunk by chunk until nothing is left.
     private func verify() {
         beNicer(by: limits.verifierNiceness)
+        askForShortSlices()
+        var hasShortSlices = true
         var done: SequencerQueues.Chunk?
         while true {
             let next = update { queues in
@@ -121,6 +123,11 @@ final class Sequencer: Sendable {
                 return queues.nextChunk()
             }
             guard var chunk = next else { return }
+            // While one thread is at what was put aside, another that verifies what others wait for goes first.
+            if chunk.isPostponed == hasShortSlices {
+                hasShortSlices = !chunk.isPostponed
+                if hasShortSlices { askForShortSlices() } else { askForUsualSlices() }
+            }
             verify(&chunk)
             done = chunk
         }
@@ -288,6 +295,8 @@ final class Sequencer: Sendable {
         case .command(let command, _), .granting(let command, _, _): needs.add(command)
         case .query(.history(let query)):
             // While nothing can be made durable, nothing that has expired is posted for a read.
+            if fault == nil { needs.expiring.append(query.account) }
+        case .query(.lots(let query)), .query(.holds(let query)):
             if fault == nil { needs.expiring.append(query.account) }
         case .query(.purchase(let query)): needs.transactions.append(query.transaction)
         case .query, .signed, .promote, .refused: break

@@ -9,7 +9,8 @@ package import Ledger
 ///          '----------- Decider -----------'       '------ Appender ------''- Projector -'
 /// ```
 ///
-/// ``Leader`` takes the lead of the log at the start and after each failure.
+/// While it leads, ``LeadingBatches`` do that, otherwise ``FollowingBatches``; the projection, with what is done to it,
+/// is ``LiveTables``. ``Leader`` takes the lead of the log at the start and after each failure.
 ///
 /// Roles: *leads*; *follows* (it is a ``Standby`` of another ledger that leads); *shares* (it is a ``Node`` of a shared
 /// log that another node leads). ``promote()`` ends following: then the lead is taken as after a failure. A node goes
@@ -63,15 +64,10 @@ package final class Engine: Store, @unchecked Sendable {
     }
 
     private let log: any BlockLog
-    private let projection: any Projection
-    private let configuration: Configuration
+    private let tables: LiveTables
     private let clock: LedgerClock
-    private let now: @Sendable () -> Timestamp
     private let report: @Sendable (LedgerEvent) -> Void
-    private let figures: EngineFigures
     private let appender: Appender
-    private let projector: Projector
-    private let checker: TableChecker
     private let standbys: Standbys
     /// The same, where nobody else stops it.
     private let ownStandbys: Standbys?
@@ -85,14 +81,9 @@ package final class Engine: Store, @unchecked Sendable {
     private let committing = SoleUse()
     /// Of a node: held by whoever commits, or changes the role.
     private let turn: Monitor<Void>?
-    private var leader: Leader
-    private var decider: Decider
-    /// The last block that erases names, while the projection may not have it.
-    private var erasures: BlockNumber?
+    private let leading: LeadingBatches
     /// Whether the next batch was made up in the belief that it can be made durable; `nil` where nobody asked.
     private var isBelievedToWork: Bool?
-    /// What is known of damage of the projection.
-    private let damage: TableDamage
 
     private enum Role {
         case leads
@@ -145,9 +136,7 @@ package final class Engine: Store, @unchecked Sendable {
         self.log = log
         self.node = node
         turn = node.map { _ in Monitor(()) }
-        self.configuration = configuration
         self.report = report
-        self.figures = figures
         // Before a block is added: a log that went back in time is left as it is.
         try projection.check(against: log)
         let owed: @Sendable (LogError) -> Void = { error in
@@ -183,32 +172,14 @@ package final class Engine: Store, @unchecked Sendable {
         }
         let head = opened.head
         guard let clock else { throw StoreError("the log was opened without a look at the time") }
-        self.leader = leader
         self.clock = clock
-        self.now = { clock.time(at: now()) }
+        let ledgerNow: @Sendable () -> Timestamp = { clock.time(at: now()) }
         try projection.catchUp(
             with: log, to: head.number, stepBytesMax: configuration.limits.projectionStepBytesMax
         ) { try catchingUp($0, head.number) }
-        let renewable = try renewal.map {
-            try RenewableProjection(projection, $0, log: log, limits: configuration.limits, report: report)
-        }
-        let damage = TableDamage(renewable, report: report)
-        self.damage = damage
-        let projection = renewable ?? projection
-        self.projection = projection
-        let projector = try Projector(projection, projected: head.number, limits: configuration.limits) {
-            report($0.map { .projectionFailed($0) } ?? .projectionWorksAgain)
-        }
-        self.projector = projector
-        checker = try TableChecker(projection, limits: configuration.limits) { error in
-            damage.note(error, isOfRequest: false)
-        }
-        renewable?.whenExchanged { [checker] block in
-            checker.checkAnew()
-            let failures = damage.end()
-            projector.retry()
-            report(.tablesRenewed(block: block, failures: failures))
-        }
+        let tables = try LiveTables(
+            projection, through: head.number, renewal: renewal, log: log, limits: configuration.limits, report: report)
+        self.tables = tables
         ownStandbys = standbys == nil ? try Standbys() : nil
         guard let standbys = standbys ?? ownStandbys else { preconditionFailure("it makes its own") }
         self.standbys = standbys
@@ -217,14 +188,17 @@ package final class Engine: Store, @unchecked Sendable {
             log, head: head, failure: opened.failure, standbys: standbys, limits: configuration.limits,
             figures: figures, hash: hash, owed: owed,
             told: { error, adds in node.map { StoreError(error, adds: adds, of: $0) } ?? StoreError(error) }
-        ) { projector.add($0) }
+        ) { [projector = tables.projector] in projector.add($0) }
         self.appender = appender
-        self.following = FollowingBatches(projection, projector, appender, damage)
-        decider = Decider(
-            log, projection, configuration, figures: figures, hash: hash, now: self.now, report: report)
+        self.following = FollowingBatches(tables, appender)
+        let decider = Decider(
+            log, tables.projection, configuration, figures: figures, hash: hash, now: ledgerNow, report: report)
+        leading = LeadingBatches(
+            log, leader, decider, tables, appender, standbys, configuration, leadsAgain: node == nil,
+            figures: figures, now: ledgerNow)
         let follower = following.map {
             Follower(
-                $0, configuration.ledger, log: log, appender: appender, projector: projector, standbys: standbys,
+                $0, configuration.ledger, log: log, appender: appender, projector: tables.projector, standbys: standbys,
                 entries: entries, names: names, limits: configuration.limits, hash: hash, owed: owed, report: report)
         }
         if let following, let follower {
@@ -234,7 +208,7 @@ package final class Engine: Store, @unchecked Sendable {
         }
         self.follower = node.map {
             LogFollower(
-                $0, appender: appender, projector: projector, blocks: standbys.feed, entries: entries,
+                $0, appender: appender, projector: tables.projector, blocks: standbys.feed, entries: entries,
                 limits: configuration.limits, hash: hash, report: report)
         }
         do {
@@ -249,17 +223,16 @@ package final class Engine: Store, @unchecked Sendable {
                     _ = try stepDown()
                 }
             } else {
-                try readBooks()
+                try leading.readBooks()
                 if opened.failure == nil { try appendCurrencies() }
                 // Before the first block with currencies there is nothing to be read.
-                if let failure = appender.failure, try projection.state().currencies.isEmpty { throw failure }
+                if let failure = appender.failure, try tables.projection.state().currencies.isEmpty { throw failure }
                 standbys.begin()
             }
         } catch {
-            checker.stop()
+            tables.checker.stop()
             appender.stop()
-            projector.stop()
-            renewable?.stop()
+            tables.abandon()
             ownStandbys?.stop()
             throw error
         }
@@ -276,7 +249,7 @@ package final class Engine: Store, @unchecked Sendable {
 
     package func time(at clock: Timestamp) -> Timestamp { self.clock.time(at: clock) }
 
-    package var engine: String { "\(log.engine), \(projection.engine)" }
+    package var engine: String { "\(log.engine), \(tables.projection.engine)" }
 
     // MARK: Committing
 
@@ -288,7 +261,7 @@ package final class Engine: Store, @unchecked Sendable {
                 return node.refusal
             }
             do throws(StoreError) {
-                try recover()
+                try leading.recover()
                 let failure = appender.failure
                 isBelievedToWork = failure == nil
                 return standbys.fault() ?? failure.map { StoreError(behind: $0) }
@@ -307,38 +280,15 @@ package final class Engine: Store, @unchecked Sendable {
             appender.awaitRoom()
             let isBelievedToWork = self.isBelievedToWork.take() ?? false
             if standby != nil {
-                return following.commit(needs, each: each, isLast: isLast, on: &decider, decide, done: done)
+                return following.commit(needs, each: each, isLast: isLast, on: &leading.decider, decide, done: done)
             }
             if let node, !leadsShared() {
                 return following.commit(
-                    needs, each: each, isLast: isLast, on: &decider,
+                    needs, each: each, isLast: isLast, on: &leading.decider,
                     fault: isBelievedToWork ? node.refusal : needs.isRead ? lookFault() : nil, decide, done: done)
             }
-            do throws(StoreError) {
-                if let lack = standbys.fault() { throw lack }
-                try recover()
-                // It has failed since: books that are good for reading lack the catalog's products, and would refuse
-                // what must only be sent again.
-                if isBelievedToWork, let failure = appender.failure { throw StoreError(behind: failure) }
-                try storeFaults { try projector.awaitRoom() }
-                try projectErasures()
-                try takeNewTables()
-                let begin = monotonicNanoseconds()
-                let (result, block, places) = try decider.decide(
-                    needs, each: each, term: leader.term, projected: projector.projected, failure: appender.failure,
-                    damaged: noteDamage, decide)
-                figures.decision.note(monotonicNanoseconds() - begin)
-                if block?.rows.erasures.isEmpty == false { erasures = block?.number }
-                appender.submit(
-                    Appender.Batch(block: block, places: places) { failure in
-                        done(failure.map { .failure($0) } ?? .success(result))
-                    }, isLast: isLast)
-            } catch {
-                noteDamage(error)
-                // Nothing was decided; but what was decided before is answered first.
-                appender.submit(
-                    Appender.Batch(block: nil) { failure in done(.failure(failure ?? error)) }, isLast: isLast)
-            }
+            leading.commit(
+                needs, each: each, isLast: isLast, isBelievedToWork: isBelievedToWork, decide, done: done)
         }
     }
 
@@ -353,18 +303,6 @@ package final class Engine: Store, @unchecked Sendable {
         return try result.get()
     }
 
-    /// After names were erased nothing is decided before the tables know it: a player who has left memory is looked
-    /// for there by name.
-    private func projectErasures() throws(StoreError) {
-        guard let number = erasures else { return }
-        appender.awaitIdle()
-        if appender.failure == nil {
-            try standbys.await(number)
-            try storeFaults { try projector.bring(to: number) }
-        }
-        erasures = nil
-    }
-
     /// Commits one batch and waits until it is done.
     /// - Throws: ``StoreError``
     @discardableResult
@@ -377,58 +315,13 @@ package final class Engine: Store, @unchecked Sendable {
         return try result.wait { $0 }.get()
     }
 
-    // MARK: Failures
-
-    /// After a failure: settles what is in doubt, and reads the books anew from what is durable. While the log does
-    /// not work the books are good for reading.
-    private func recover() throws(StoreError) {
-        guard let failure = appender.failure else {
-            if decider.isLost { try readBooks() }
-            return
-        }
-        // The next look at its role has it follow.
-        if node != nil { throw StoreError(behind: failure) }
-        appender.beginReading()
-        let refusal = leader.leadAgain(after: failure, configuration.ledger, now: { [now] _ in now() }) { head in
-            // A block in doubt may have turned out to be there, so the projector reads all of it from the log.
-            try addMissingBlocks(to: head)
-            appender.restart(at: head)
-            standbys.feed.committed(through: head.number)
-            decider.lose()
-        }
-        if let refusal { appender.fail(because: refusal) }
-        if !decider.isCurrent(at: appender.head.number) { try readBooks() }
-    }
-
-    /// Hands the projector what was appended since the last block that it was given.
-    private func addMissingBlocks(to head: LogHead) throws {
-        // All of them are read before the first is handed over: where one cannot be read, none was.
-        var missing: [SealedBlock] = []
-        try log.readPages(
-            after: appender.head.number, through: head.number, bytesMax: configuration.limits.projectionStepBytes
-        ) { missing += $0 }
-        for block in missing {
-            standbys.hold(until: block.number, adds: false, safe: { [projector] in projector.add(block) }, done: nil)
-        }
-    }
-
-    /// Has books that know nothing but what is durable.
-    private func readBooks() throws(StoreError) {
-        decider.lose()
-        let head = appender.head
-        try standbys.await(head.number)
-        let state = try storeFaults {
-            try projector.bring(to: head.number)
-            return try projection.state()
-        }
-        // A block that erases names is in the tables by now, or was never appended.
-        erasures = nil
-        try decider.read(state, of: head, mayAdd: appender.failure == nil)
-    }
-
     // MARK: Reading
 
     package func history(_ query: HistoryQuery) throws -> HistoryPage { try read { try $0.history(query) } }
+
+    package func lots(_ query: OpenItemsQuery) throws -> OpenLotsPage { try read { try $0.lots(query) } }
+
+    package func holds(_ query: OpenItemsQuery) throws -> OpenHoldsPage { try read { try $0.holds(query) } }
 
     package func balances(
         _ account: AccountName, currency: CurrencyCode?, asOf: Timestamp
@@ -462,29 +355,16 @@ package final class Engine: Store, @unchecked Sendable {
     /// Reads the projection when it has everything that was done before.
     private func read<Page>(_ body: (any Projection) throws -> Page) throws -> Page {
         do {
-            try projector.bringToLast()
-            return try body(projection)
+            return try tables.read(body)
         } catch let error as StoreError {
-            noteDamage(error)
+            if appender.failure == nil || !role.withLock({ $0.isLeading }) {
+                tables.damage.note(error, isOfRequest: true)
+            }
             throw error
         }
     }
 
     package func blocks(_ query: BlocksQuery) throws -> BlocksPage { try standbys.blocks(query, of: log) }
-
-    private func noteDamage(_ error: StoreError) {
-        guard appender.failure == nil || !role.withLock({ $0.isLeading }) else { return }
-        damage.note(error, isOfRequest: true)
-    }
-
-    /// After the projection was made anew nothing is decided on what the one before made believe.
-    private func takeNewTables() throws(StoreError) {
-        guard damage.isRenewed else { return }
-        appender.awaitIdle()
-        if appender.failure != nil { return }
-        try readBooks()
-        _ = damage.takeRenewal()
-    }
 
     // MARK: The role
 
@@ -494,7 +374,7 @@ package final class Engine: Store, @unchecked Sendable {
         try during { () throws(StoreError) in
             if let node {
                 guard leadsShared() else { throw node.refusal }
-                return Promotion(promoted: false, block: appender.head.number, term: leader.term)
+                return Promotion(promoted: false, block: appender.head.number, term: leading.term)
             }
             let standby = standby
             if let standby {
@@ -503,12 +383,12 @@ package final class Engine: Store, @unchecked Sendable {
                 standbys.begin()
             }
             do throws(StoreError) {
-                try recover()
+                try leading.recover()
             } catch  where appender.failure == nil {
                 // It leads; only that the standbys that it needs are not there yet, or something like it.
             }
             if let failure = appender.failure { throw StoreError(behind: failure) }
-            return Promotion(promoted: standby != nil, block: appender.head.number, term: leader.term)
+            return Promotion(promoted: standby != nil, block: appender.head.number, term: leading.term)
         }
     }
 
@@ -559,14 +439,10 @@ package final class Engine: Store, @unchecked Sendable {
                 let end = log.head?.number ?? 0
                 try follower.check(end: end)
                 try follower.read(through: end)
-                let first = try leader.beginTerm(configuration.ledger) { [now] _ in now() }
-                projector.add(first)
-                appender.restart(at: first.head)
-                standbys.feed.committed(through: first.number)
-                decider.lose()
+                let first = try leading.beginTerm()
                 role.withLock { $0 = .leads }
                 follower.endFollowing()
-                report(.leads(first.head))
+                report(.leads(first))
             }
         }
         do {
@@ -592,10 +468,7 @@ package final class Engine: Store, @unchecked Sendable {
     /// Drops the books, and follows from the last block that is durable here: what is in doubt is read, or is not
     /// there, once somebody leads.
     private func follow(because reason: LogError) {
-        appender.beginReading(because: reason)
-        decider.lose()
-        erasures = nil
-        leader.follow()
+        leading.endTerm(because: reason)
         role.withLock { $0 = .shares }
         report(.steppedDown(reason))
         follower?.follow()
@@ -608,28 +481,28 @@ package final class Engine: Store, @unchecked Sendable {
         standing.leads = role.withLock { $0.isLeading }
         standing.block = appender.head.number
         if standing.leads { standing.logFailure = appender.failure }
-        (standing.projected, standing.unprojectedBytes, standing.projectionFailure) = projector.standing
+        (standing.projected, standing.unprojectedBytes, standing.projectionFailure) = tables.projector.standing
         standing.lacksStandbys = standbys.isLacking
         return standing
     }
 
-    package func projectedFigures() throws -> ProjectedFigures? { try projection.figures() }
+    package func projectedFigures() throws -> ProjectedFigures? { try tables.projection.figures() }
 
     // MARK: The end
 
     package func close() throws {
-        checker.stop()
+        tables.checker.stop()
         let standby = standby
         standby?.stop()
         follower?.stop()
         appender.stop()
         // Another node may lead while the tables are brought up to here.
         node?.log.giveBack()
-        projector.stop()
+        tables.projector.stop()
         ownStandbys?.stop()
-        decider.lose()
+        leading.decider.lose()
         log.close()
-        try projection.close()
+        try tables.projection.close()
         if let fault = standby?.fault { throw fault }
     }
 }

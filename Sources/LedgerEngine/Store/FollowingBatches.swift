@@ -8,16 +8,12 @@ import Ledger
 ///
 /// Used by the committing thread.
 struct FollowingBatches: Sendable {
-    private let projection: any Projection
-    private let projector: Projector
+    private let tables: LiveTables
     private let appender: Appender
-    private let damage: TableDamage
 
-    init(_ projection: any Projection, _ projector: Projector, _ appender: Appender, _ damage: TableDamage) {
-        self.projection = projection
-        self.projector = projector
+    init(_ tables: LiveTables, _ appender: Appender) {
+        self.tables = tables
         self.appender = appender
-        self.damage = damage
     }
 
     /// Decides a batch on books of the last block that the tables have.
@@ -30,9 +26,9 @@ struct FollowingBatches: Sendable {
         var outcome: Swift.Result<Result, StoreError>
         do throws(StoreError) {
             if let fault { throw fault }
-            try storeFaults { try projector.bringToLast() }
-            projector.hold()
-            defer { projector.release() }
+            try storeFaults { try tables.projector.bringToLast() }
+            tables.projector.hold()
+            defer { tables.projector.release() }
             try readBooks(&decider)
             let (result, block, _) = try decider.decide(
                 needs, each: each, term: 0, projected: decider.decided, failure: appender.failure,
@@ -50,11 +46,11 @@ struct FollowingBatches: Sendable {
 
     /// Has books of the block that the tables have, while these stay as they are.
     private func readBooks(_ decider: inout Decider) throws(StoreError) {
-        if damage.takeRenewal() { decider.lose() }
-        let state = try storeFaults { try projection.state() }
+        if tables.damage.takeRenewal() { decider.lose() }
+        let state = try storeFaults { try tables.projection.state() }
         let head = state.head ?? .empty
         if !decider.isCurrent(at: head.number) { try decider.read(state, of: head, mayAdd: false) }
     }
 
-    private func noteDamage(_ error: StoreError) { damage.note(error, isOfRequest: true) }
+    private func noteDamage(_ error: StoreError) { tables.damage.note(error, isOfRequest: true) }
 }

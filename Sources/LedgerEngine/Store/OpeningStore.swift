@@ -84,6 +84,10 @@ package final class OpeningStore: Store {
 
     package func history(_ query: HistoryQuery) throws -> HistoryPage { try store().history(query) }
 
+    package func lots(_ query: OpenItemsQuery) throws -> OpenLotsPage { try store().lots(query) }
+
+    package func holds(_ query: OpenItemsQuery) throws -> OpenHoldsPage { try store().holds(query) }
+
     package func balances(
         _ account: AccountName, currency: CurrencyCode?, asOf: Timestamp
     ) throws -> [CurrencyBalance] {

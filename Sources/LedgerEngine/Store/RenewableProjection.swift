@@ -225,6 +225,10 @@ final class RenewableProjection: Projection {
 
     func history(_ query: HistoryQuery) throws -> HistoryPage { try use { try $0.history(query) } }
 
+    func lots(_ query: OpenItemsQuery) throws -> OpenLotsPage { try use { try $0.lots(query) } }
+
+    func holds(_ query: OpenItemsQuery) throws -> OpenHoldsPage { try use { try $0.holds(query) } }
+
     func balances(
         _ account: AccountName, currency: CurrencyCode?, asOf: Timestamp
     ) throws -> [CurrencyBalance] {

@@ -35,6 +35,15 @@ package protocol Store: AnyObject, Sendable {
     /// - Throws: ``StoreError``
     func history(_ query: HistoryQuery) throws -> HistoryPage
 
+    /// One page of what lots an account has open, newest first, as of the last commit. May be called from any thread,
+    /// and may block.
+    /// - Throws: ``StoreError``
+    func lots(_ query: OpenItemsQuery) throws -> OpenLotsPage
+
+    /// The same of holds.
+    /// - Throws: ``StoreError``
+    func holds(_ query: OpenItemsQuery) throws -> OpenHoldsPage
+
     /// An account's balances as of a time that is past.
     /// - Throws: ``StoreError``
     func balances(_ account: AccountName, currency: CurrencyCode?, asOf: Timestamp) throws -> [CurrencyBalance]

@@ -41,6 +41,12 @@ package func askForShortSlices() {
     _ = ledger_ask_for_slices(EngineLimits.answeringSliceNanoseconds)
 }
 
+/// Has the calling thread do without: those that answer requests come before it.
+func askForUsualSlices() {
+    if SimulatedMachines.current != nil { return }
+    _ = ledger_ask_for_slices(0)
+}
+
 /// A thread of the engine's own, which runs until its body returns.
 struct EngineThread {
     private final class Body {

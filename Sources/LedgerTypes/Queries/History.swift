@@ -73,7 +73,9 @@ public struct HistoryEntry: Hashable, Sendable {
     public var transaction: TransactionID?
     /// What was bought with it.
     public var product: String?
-    /// What was paid for it, in thousandths of ``priceCurrency``, where Apple says it.
+    /// How many of it.
+    public var quantity: Int64?
+    /// What was paid for all of it, in thousandths of ``priceCurrency``, where Apple says it.
     public var price: Int64?
     /// The price's currency, as `USD`.
     public var priceCurrency: String?
@@ -90,8 +92,9 @@ public struct HistoryEntry: Hashable, Sendable {
     /// One entry of an account's history.
     public init(
         entry: EntryID, time: Timestamp, kind: EntryKind, key: RequestKey?, note: String?,
-        transaction: TransactionID?, product: String? = nil, price: Int64? = nil, priceCurrency: String? = nil,
-        actor: String? = nil, transfers: [Movement], transfersMore: Int = 0, balances: [CurrencyBalance]
+        transaction: TransactionID?, product: String? = nil, quantity: Int64? = nil, price: Int64? = nil,
+        priceCurrency: String? = nil, actor: String? = nil, transfers: [Movement], transfersMore: Int = 0,
+        balances: [CurrencyBalance]
     ) {
         self.entry = entry
         self.time = time
@@ -100,6 +103,7 @@ public struct HistoryEntry: Hashable, Sendable {
         self.note = note
         self.transaction = transaction
         self.product = product
+        self.quantity = quantity
         self.price = price
         self.priceCurrency = priceCurrency
         self.actor = actor

@@ -71,6 +71,9 @@ public struct JournalEntry: Hashable, Sendable {
     public var note: String?
     /// The purchase that it is about.
     public var transaction: TransactionID?
+    /// Who asked for it: the name of the token under which the request came; `nil` for what the ledger does by itself,
+    /// and where nobody needs a token.
+    public var actor: String?
     /// Its transfers, in their order; at most ``Limits/transfersPerEntryMax`` of them.
     public var transfers: [Line]
     /// How many more of them follow.
@@ -79,7 +82,7 @@ public struct JournalEntry: Hashable, Sendable {
     /// One entry of the journal.
     public init(
         entry: EntryID, time: Timestamp, kind: EntryKind, key: RequestKey?, note: String?,
-        transaction: TransactionID?, transfers: [Line], transfersMore: Int = 0
+        transaction: TransactionID?, actor: String? = nil, transfers: [Line], transfersMore: Int = 0
     ) {
         self.entry = entry
         self.time = time
@@ -87,6 +90,7 @@ public struct JournalEntry: Hashable, Sendable {
         self.key = key
         self.note = note
         self.transaction = transaction
+        self.actor = actor
         self.transfers = transfers
         self.transfersMore = transfersMore
     }

@@ -4,7 +4,7 @@
 extension JournalEntry {
     /// Without its transfers.
     package var resultBytes: Int {
-        190 + textBytes(key?.text, escapes: 2) + textBytes(note, escapes: 6)
+        205 + textBytes(key?.text, escapes: 2) + textBytes(note, escapes: 6) + textBytes(actor, escapes: 6)
     }
 }
 
@@ -15,11 +15,23 @@ extension JournalEntry.Line {
 extension HistoryEntry {
     /// With its transfers and balances.
     package var resultBytes: Int {
-        var bytes = 330 + textBytes(key?.text, escapes: 2) + textBytes(note, escapes: 6)
+        var bytes = 360 + textBytes(key?.text, escapes: 2) + textBytes(note, escapes: 6)
         bytes += textBytes(product, escapes: 6) + textBytes(priceCurrency, escapes: 6) + textBytes(actor, escapes: 6)
         for transfer in transfers { bytes += 220 + textBytes(transfer.currency.text, escapes: 1) }
         for balance in balances { bytes += CurrencyBalance.resultBytesMax(codeBytes: balance.currency.text.utf8.count) }
         return bytes
+    }
+}
+
+extension OpenLot {
+    package var resultBytes: Int {
+        300 + textBytes(currency.text, escapes: 1) + textBytes(product, escapes: 6)
+    }
+}
+
+extension OpenHoldView {
+    package var resultBytes: Int {
+        180 + textBytes(key.text, escapes: 2) + textBytes(currency.text, escapes: 1) + textBytes(actor, escapes: 6)
     }
 }
 

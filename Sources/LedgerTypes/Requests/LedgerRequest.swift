@@ -11,6 +11,10 @@ package enum LedgerRequest: Hashable, Sendable {
     /// The customer has consented: a request that does not say so is none.
     case consumption(ConsumptionQuery)
     case history(HistoryQuery)
+    /// Lots that are open.
+    case lots(OpenItemsQuery)
+    /// Holds that are open.
+    case holds(OpenItemsQuery)
     /// As of now where it names no time.
     case report(ReportRequest)
     case journal(JournalQuery)

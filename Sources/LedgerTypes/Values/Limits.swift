@@ -76,6 +76,10 @@ public enum Limits {
     public static let historyPageMax = 1_000
     /// Rows of one page of `history` where none is asked.
     public static let historyPageDefault = 100
+    /// Rows of one page of `lots` and `holds`, as of one of `history`.
+    public static let openItemsPageMax = 1_000
+    /// Rows of one page of `lots` and `holds` where none is asked: more than most players ever have.
+    public static let openItemsPageDefault = 100
     /// Events of one page of `purchase`. Whoever has a purchase signed again and again makes more of them, without end.
     public static let purchasePageMax = 1_000
     /// Events of one page of `purchase` where none is asked: all that most purchases ever have.

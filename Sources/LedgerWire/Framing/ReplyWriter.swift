@@ -68,6 +68,8 @@ extension Outcome {
     package var writtenPage: Outcome {
         switch self {
         case .history(let page): .written(text(of: page))
+        case .lots(let page): .written(text(of: page))
+        case .holds(let page): .written(text(of: page))
         case .report(let page): .written(text(of: page))
         case .journal(let page): .written(text(of: page))
         case .purchaseView(let view): .written(text(of: view))
@@ -95,7 +97,8 @@ extension Outcome {
             .consent, .recorded, .forgotten, .promoted, .steppedDown, .closed, .adjustment,
             .imported:
             true
-        case .expired, .balance, .purchaseView, .consumption, .history, .report, .journal, .finding, .appStoreWork,
+        case .expired, .balance, .purchaseView, .consumption, .history, .lots, .holds, .report, .journal, .finding,
+            .appStoreWork,
             .blocks, .head, .refused, .written:
             false
         }
@@ -146,6 +149,8 @@ extension JSONWriter {
         case .consumption(let body): result(body)
         case .forgotten(let wasThere): result(ForgetReceipt(erased: wasThere))
         case .history(let page): result(page)
+        case .lots(let page): result(page)
+        case .holds(let page): result(page)
         case .report(let page): result(page)
         case .journal(let page): result(page)
         case .finding(let finding): result(finding)

@@ -64,6 +64,12 @@ package enum Methods {
     package static let history = TypedMethod(
         "history", .roles([.game, .purchases, .finance]), HistoryQuery.self, HistoryPage.self
     ) { .ledger(.history($0)) }
+    package static let lots = TypedMethod(
+        "lots", .roles([.game, .purchases, .finance]), OpenItemsQuery.self, OpenLotsPage.self
+    ) { .ledger(.lots($0)) }
+    package static let holds = TypedMethod(
+        "holds", .roles([.game, .purchases, .finance]), OpenItemsQuery.self, OpenHoldsPage.self
+    ) { .ledger(.holds($0)) }
     package static let report = TypedMethod("report", .roles([.finance]), ReportRequest.self, ReportPage.self) {
         .ledger(.report($0))
     }
@@ -118,7 +124,7 @@ package enum Methods {
         purchase.method, consumption.method, external.method, link.method, relink.method, consent.method, grant.method,
         reverse.method,
         hold.method, capture.method, release.method,
-        atomic.method, history.method, report.method, journal.method, find.method,
+        atomic.method, history.method, lots.method, holds.method, report.method, journal.method, find.method,
         head.method, close.method, adjust.method, importLots.method, forget.method, blocks.method, promote.method,
         stepDown.method, reload.method,
     ]

@@ -20,6 +20,8 @@ extension RequestWriter {
         case .purchase(let query): write(Methods.purchase, query, id: id, ledger: ledger)
         case .consumption(let query): write(Methods.consumption, query, id: id, ledger: ledger)
         case .history(let query): write(Methods.history, query, id: id, ledger: ledger)
+        case .lots(let query): write(Methods.lots, query, id: id, ledger: ledger)
+        case .holds(let query): write(Methods.holds, query, id: id, ledger: ledger)
         case .report(let request): write(Methods.report, request, id: id, ledger: ledger)
         case .journal(let query): write(Methods.journal, query, id: id, ledger: ledger)
         case .find(let query): write(Methods.find, query, id: id, ledger: ledger)
@@ -43,7 +45,8 @@ extension LedgerRequest {
         case .forget: Methods.forget.method.isRepeatable
         case .link(let link): link.moves ? Methods.relink.method.isRepeatable : Methods.link.method.isRepeatable
         case .stepDown: Methods.stepDown.method.isRepeatable
-        case .credit, .notify, .keyed, .atomic, .consent, .balance, .purchase, .consumption, .history, .report,
+        case .credit, .notify, .keyed, .atomic, .consent, .balance, .purchase, .consumption, .history, .lots, .holds,
+            .report,
             .journal, .find, .head, .external, .adjust, .importLots, .close, .blocks, .promote:
             true
         }

@@ -55,6 +55,33 @@ extension HistoryQuery: MethodParams {
     }
 }
 
+extension OpenItemsQuery: MethodParams {
+    package init(params reader: inout JSONReader) throws(JSONError) {
+        var account: AccountName?
+        var currency: CurrencyCode?
+        var limit = Limits.openItemsPageDefault
+        var before: Int64?
+        try reader.object { (reader, key) throws(JSONError) in
+            switch key {
+            case "account": account = try reader.accountName()
+            case "currency": currency = try reader.currencyCode()
+            case "limit": limit = Int(try reader.integer(in: 1...Int64(Limits.openItemsPageMax)))
+            case "before": before = try reader.integer(in: 1...Limits.amountMax)
+            default: throw reader.unknownParameter()
+            }
+        }
+        self.init(
+            account: try reader.required(account, "account"), currency: currency, limit: limit, before: before)
+    }
+
+    package func writeMembers(to writer: inout JSONWriter) {
+        writer.member("account", account.text)
+        writer.member("currency", currency?.text)
+        writer.member("limit", Int64(limit))
+        writer.member("before", before)
+    }
+}
+
 extension ReportRequest: MethodParams {
     package init(params reader: inout JSONReader) throws(JSONError) {
         var kind: ReportKind?

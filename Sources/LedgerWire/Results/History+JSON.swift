@@ -63,6 +63,7 @@ extension HistoryEntry: WireValue {
         writer.member("note", note)
         writer.member("transactionId", transaction?.description)
         writer.member("product", product)
+        writer.member("quantity", quantity)
         writer.member("price", price)
         writer.member("priceCurrency", priceCurrency)
         writer.member("actor", actor)
@@ -85,6 +86,7 @@ extension HistoryEntry: WireValue {
         var note: String?
         var transaction: TransactionID?
         var product: String?
+        var quantity: Int64?
         var price: Int64?
         var priceCurrency: String?
         var actor: String?
@@ -100,6 +102,7 @@ extension HistoryEntry: WireValue {
             case "note": note = try reader.string()
             case "transactionId": transaction = try reader.transactionID()
             case "product": product = try reader.string()
+            case "quantity": quantity = try reader.integer()
             case "price": price = try reader.integer()
             case "priceCurrency": priceCurrency = try reader.string()
             case "actor": actor = try reader.string()
@@ -112,7 +115,7 @@ extension HistoryEntry: WireValue {
         self.init(
             entry: try reader.required(entry, "entry"), time: try reader.required(time, "time"),
             kind: try reader.required(kind, "kind"), key: key, note: note, transaction: transaction,
-            product: product, price: price, priceCurrency: priceCurrency, actor: actor,
+            product: product, quantity: quantity, price: price, priceCurrency: priceCurrency, actor: actor,
             transfers: try reader.required(transfers, "transfers"), transfersMore: transfersMore,
             balances: try reader.required(balances, "balances"))
     }

@@ -76,6 +76,7 @@ extension JournalEntry: WireValue {
             writer.key("transactionId")
             writer.string(transaction.description)
         }
+        writer.member("actor", actor)
         writer.key("transfers")
         writer.write(transfers)
         if transfersMore > 0 {
@@ -92,6 +93,7 @@ extension JournalEntry: WireValue {
         var key: RequestKey?
         var note: String?
         var transaction: TransactionID?
+        var actor: String?
         var transfers: [Line]?
         var transfersMore = 0
         try reader.object { (reader, name) throws(JSONError) in
@@ -102,6 +104,7 @@ extension JournalEntry: WireValue {
             case "key": key = try reader.requestKey()
             case "note": note = try reader.string()
             case "transactionId": transaction = try reader.transactionID()
+            case "actor": actor = try reader.string()
             case "transfers": transfers = try reader.list(of: Line.self)
             case "transfersMore": transfersMore = Int(try reader.integer())
             default: try reader.skip()
@@ -110,7 +113,7 @@ extension JournalEntry: WireValue {
         self.init(
             entry: try reader.required(entry, "entry"), time: try reader.required(time, "time"),
             kind: try reader.required(kind, "kind"), key: key, note: note, transaction: transaction,
-            transfers: try reader.required(transfers, "transfers"), transfersMore: transfersMore)
+            actor: actor, transfers: try reader.required(transfers, "transfers"), transfersMore: transfersMore)
     }
 }
 

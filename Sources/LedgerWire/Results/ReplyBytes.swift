@@ -43,7 +43,7 @@ extension LedgerRequest {
     /// Whether it is answered with a page of a read.
     package var readsPage: Bool {
         switch self {
-        case .purchase, .history, .report, .journal, .find, .blocks, .head, .close, .stepDown: true
+        case .purchase, .history, .lots, .holds, .report, .journal, .find, .blocks, .head, .close, .stepDown: true
         case .balance(let query): query.asOf != nil
         case .credit, .notify, .external, .keyed, .atomic, .link, .consent, .adjust, .importLots, .consumption, .forget,
             .promote:
@@ -66,7 +66,7 @@ extension LedgerRequest {
             ReplyBytes.envelope + ReplyBytes.account
                 + (query.currency == nil ? Limits.currenciesMax : 1) * ReplyBytes.balance
         case .importLots, .consent, .consumption, .forget, .promote, .stepDown, .head, .close: ReplyBytes.error
-        case .balance, .purchase, .history, .report, .journal, .find, .blocks: ReplyBytes.error
+        case .balance, .purchase, .history, .lots, .holds, .report, .journal, .find, .blocks: ReplyBytes.error
         }
     }
 }

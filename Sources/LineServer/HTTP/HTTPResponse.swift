@@ -37,6 +37,13 @@ struct HTTPResponse {
     /// RFC 9110 §9.3.2: the head of a response to HEAD is that of the response to any other method.
     mutating func leaveOutBody() { body = ByteBuffer() }
 
+    /// With further headers.
+    func with(_ headers: [(String, String)]) -> HTTPResponse {
+        var response = self
+        response.head.headers.add(contentsOf: headers)
+        return response
+    }
+
     /// As it goes over the wire where nothing encodes it.
     var bytes: [UInt8] {
         var text = "HTTP/1.1 \(head.status.code) \(head.status.reasonPhrase)\r\n"

@@ -163,6 +163,17 @@ struct HTTPTarget {
 }
 
 extension HTTPRequestHead {
+    /// Whether another request may come behind this one. Behind an offer to change the protocol nothing is decoded any
+    /// more.
+    var isFollowed: Bool {
+        version == .http1_1 && isKeepAlive && method != .CONNECT && !headers.contains(name: "upgrade")
+    }
+
+    /// Whether its client waits for leave to send the body (RFC 9110 §10.1.1).
+    var asksLeave: Bool {
+        version == .http1_1 && headers[canonicalForm: "expect"].contains { $0.lowercased() == "100-continue" }
+    }
+
     /// Bytes of the body, where the head says it.
     /// `Int.max` where it is larger than that.
     var contentLength: Int? { headers.first(name: "content-length").flatMap { UInt64($0) }.map { Int(clamping: $0) } }

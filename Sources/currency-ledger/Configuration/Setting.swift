@@ -72,145 +72,114 @@ enum Setting: String, CaseIterable {
         case object
     }
 
-    var form: Form {
-        switch self {
-        case .path, .socketMode, .bundleID, .environment, .catalog, .tlsCertificate, .tlsKey, .tlsClientCA,
-            .followLeader, .followToken, .followName, .followCA, .followCertificate, .followKey, .headKey, .headFile,
-            .headPublicKey, .logFormat, .logLevel, .appStoreKey, .appStoreKeyID, .appStoreIssuerID, .appStoreAddress,
-            .appStoreHistoryFrom, .nodeLog, .nodeSchema, .nodeName, .nodeAddress, .nodeToken, .nodeCA, .nodeCertificate,
-            .nodeKey, .tracingEndpoint:
-            .text
-        case .appAppleID, .headSeconds, .cachedPlayers, .standbysRequired, .standbysTimeout, .appStoreHistorySeconds,
-            .nodeLease, .nodeWeight, .logSlow:
-            .integer
-        case .tracingRatio: .number
-        case .insecureLoopback, .insecurePlaintext, .httpClientCertificates, .appStoreSendConsumption, .appStoreFinish,
-            .appStoreAccountTokens, .nodeLeads, .nodeSynchronous, .nodePassesOn:
-            .boolean
-        case .listen, .listenHTTP, .consoleListen, .metricsListen, .anchors, .archive: .texts
-        case .tokens: .object
+    /// What a setting is about.
+    private enum Scope {
+        case service
+        case ledger
+    }
+
+    /// What there is to know of a setting.
+    private struct Row {
+        let form: Form
+        let scope: Scope
+        /// `nil` for a secret.
+        let flag: String?
+        let changesWhileRunning: Bool
+
+        init(_ form: Form, of scope: Scope, flag: String, changesWhileRunning: Bool = false) {
+            self.form = form
+            self.scope = scope
+            self.flag = flag
+            self.changesWhileRunning = changesWhileRunning
+        }
+
+        init(secret form: Form, of scope: Scope, changesWhileRunning: Bool = false) {
+            self.form = form
+            self.scope = scope
+            flag = nil
+            self.changesWhileRunning = changesWhileRunning
         }
     }
 
-    /// Whether no message may repeat its value.
-    var isSecret: Bool {
+    private var row: Row {
         switch self {
-        case .tokens, .followToken, .nodeLog, .nodeToken: true
-        case .path, .archive, .listen, .listenHTTP, .consoleListen, .metricsListen, .socketMode, .insecurePlaintext,
-            .tlsCertificate,
-            .tlsKey, .tlsClientCA, .followCA, .followCertificate, .followKey, .bundleID, .appAppleID, .environment,
-            .anchors,
-            .catalog,
-            .followLeader, .followName, .standbysRequired, .standbysTimeout, .headKey, .headFile, .headSeconds,
-            .headPublicKey, .cachedPlayers, .logFormat, .logLevel, .logSlow, .insecureLoopback, .httpClientCertificates,
-            .appStoreKey,
-            .appStoreKeyID, .appStoreIssuerID, .appStoreAddress, .appStoreHistorySeconds, .appStoreHistoryFrom,
-            .appStoreSendConsumption, .appStoreFinish, .appStoreAccountTokens, .nodeSchema, .nodeName, .nodeAddress,
-            .nodeLeads, .nodeWeight, .nodeLease, .nodeSynchronous, .nodePassesOn, .nodeCA, .nodeCertificate, .nodeKey,
-            .tracingEndpoint, .tracingRatio:
-            false
+        case .path: Row(.text, of: .ledger, flag: "--path")
+        case .archive: Row(.texts, of: .ledger, flag: "--archive")
+        case .listen: Row(.texts, of: .service, flag: "--listen")
+        case .listenHTTP: Row(.texts, of: .service, flag: "--http-listen")
+        case .httpClientCertificates: Row(.boolean, of: .service, flag: "--http-client-certificates")
+        case .consoleListen: Row(.texts, of: .service, flag: "--console-listen")
+        case .metricsListen: Row(.texts, of: .service, flag: "--metrics-listen")
+        case .socketMode: Row(.text, of: .service, flag: "--socket-mode")
+        case .insecurePlaintext: Row(.boolean, of: .service, flag: "--insecure-plaintext")
+        case .bundleID: Row(.text, of: .ledger, flag: "--bundle-id")
+        case .appAppleID: Row(.integer, of: .ledger, flag: "--app-apple-id")
+        case .environment: Row(.text, of: .ledger, flag: "--environment")
+        case .anchors: Row(.texts, of: .ledger, flag: "--anchors")
+        case .catalog: Row(.text, of: .ledger, flag: "--catalog", changesWhileRunning: true)
+        case .tokens: Row(secret: .object, of: .service, changesWhileRunning: true)
+        case .insecureLoopback: Row(.boolean, of: .service, flag: "--insecure-loopback", changesWhileRunning: true)
+        case .tlsCertificate: Row(.text, of: .service, flag: "--tls-certificate", changesWhileRunning: true)
+        case .tlsKey: Row(.text, of: .service, flag: "--tls-key", changesWhileRunning: true)
+        case .tlsClientCA: Row(.text, of: .service, flag: "--tls-client-ca", changesWhileRunning: true)
+        case .followLeader: Row(.text, of: .ledger, flag: "--follow-leader")
+        case .followToken: Row(secret: .text, of: .ledger)
+        case .followName: Row(.text, of: .ledger, flag: "--follow-name")
+        case .followCA: Row(.text, of: .ledger, flag: "--follow-tls-ca")
+        case .followCertificate: Row(.text, of: .ledger, flag: "--follow-tls-certificate")
+        case .followKey: Row(.text, of: .ledger, flag: "--follow-tls-key")
+        case .nodeLog: Row(secret: .text, of: .ledger)
+        case .nodeSchema: Row(.text, of: .ledger, flag: "--node-schema")
+        case .nodeName: Row(.text, of: .ledger, flag: "--node-name")
+        case .nodeAddress: Row(.text, of: .ledger, flag: "--node-address")
+        case .nodeLeads: Row(.boolean, of: .ledger, flag: "--node-leads")
+        case .nodeWeight: Row(.integer, of: .ledger, flag: "--node-weight")
+        case .nodeLease: Row(.integer, of: .ledger, flag: "--node-lease-milliseconds")
+        case .nodeSynchronous: Row(.boolean, of: .ledger, flag: "--node-require-synchronous-standby")
+        case .nodePassesOn: Row(.boolean, of: .ledger, flag: "--node-passes-on")
+        case .nodeToken: Row(secret: .text, of: .ledger)
+        case .nodeCA: Row(.text, of: .ledger, flag: "--node-tls-ca")
+        case .nodeCertificate: Row(.text, of: .ledger, flag: "--node-tls-certificate")
+        case .nodeKey: Row(.text, of: .ledger, flag: "--node-tls-key")
+        case .standbysRequired: Row(.integer, of: .ledger, flag: "--standbys-required")
+        case .standbysTimeout: Row(.integer, of: .ledger, flag: "--standbys-timeout-milliseconds")
+        case .headKey: Row(.text, of: .ledger, flag: "--head-key")
+        case .headFile: Row(.text, of: .ledger, flag: "--head-file")
+        case .headSeconds: Row(.integer, of: .ledger, flag: "--head-seconds")
+        case .headPublicKey: Row(.text, of: .ledger, flag: "--head-public-key")
+        case .cachedPlayers: Row(.integer, of: .ledger, flag: "--cache-players")
+        case .appStoreKey: Row(.text, of: .ledger, flag: "--app-store-key")
+        case .appStoreKeyID: Row(.text, of: .ledger, flag: "--app-store-key-id")
+        case .appStoreIssuerID: Row(.text, of: .ledger, flag: "--app-store-issuer-id")
+        case .appStoreAddress: Row(.text, of: .ledger, flag: "--app-store-address")
+        case .appStoreHistorySeconds: Row(.integer, of: .ledger, flag: "--app-store-history-seconds")
+        case .appStoreHistoryFrom: Row(.text, of: .ledger, flag: "--app-store-history-from")
+        case .appStoreSendConsumption: Row(.boolean, of: .ledger, flag: "--app-store-send-consumption")
+        case .appStoreFinish: Row(.boolean, of: .ledger, flag: "--app-store-finish")
+        case .appStoreAccountTokens: Row(.boolean, of: .ledger, flag: "--app-store-set-account-tokens")
+        case .logFormat: Row(.text, of: .service, flag: "--log-format")
+        case .logLevel: Row(.text, of: .service, flag: "--log-level", changesWhileRunning: true)
+        case .logSlow: Row(.integer, of: .service, flag: "--log-slow-milliseconds", changesWhileRunning: true)
+        case .tracingEndpoint: Row(.text, of: .service, flag: "--tracing-endpoint")
+        case .tracingRatio: Row(.number, of: .service, flag: "--tracing-ratio")
         }
     }
 
-    /// The flag of `serve`; `nil` for tokens, which a flag would show to everyone on the machine, for who has which
-    /// role, which stands beside them, and for where a log is that nodes share, which may have a password.
-    var flag: String? {
-        switch self {
-        case .path: "--path"
-        case .archive: "--archive"
-        case .listen: "--listen"
-        case .listenHTTP: "--http-listen"
-        case .httpClientCertificates: "--http-client-certificates"
-        case .consoleListen: "--console-listen"
-        case .metricsListen: "--metrics-listen"
-        case .socketMode: "--socket-mode"
-        case .insecurePlaintext: "--insecure-plaintext"
-        case .tlsCertificate: "--tls-certificate"
-        case .tlsKey: "--tls-key"
-        case .tlsClientCA: "--tls-client-ca"
-        case .followCA: "--follow-tls-ca"
-        case .followCertificate: "--follow-tls-certificate"
-        case .followKey: "--follow-tls-key"
-        case .bundleID: "--bundle-id"
-        case .appAppleID: "--app-apple-id"
-        case .environment: "--environment"
-        case .anchors: "--anchors"
-        case .catalog: "--catalog"
-        case .headKey: "--head-key"
-        case .headFile: "--head-file"
-        case .headSeconds: "--head-seconds"
-        case .headPublicKey: "--head-public-key"
-        case .cachedPlayers: "--cache-players"
-        case .appStoreKey: "--app-store-key"
-        case .appStoreKeyID: "--app-store-key-id"
-        case .appStoreIssuerID: "--app-store-issuer-id"
-        case .appStoreAddress: "--app-store-address"
-        case .appStoreHistorySeconds: "--app-store-history-seconds"
-        case .appStoreHistoryFrom: "--app-store-history-from"
-        case .appStoreSendConsumption: "--app-store-send-consumption"
-        case .appStoreFinish: "--app-store-finish"
-        case .appStoreAccountTokens: "--app-store-set-account-tokens"
-        case .logFormat: "--log-format"
-        case .logLevel: "--log-level"
-        case .logSlow: "--log-slow-milliseconds"
-        case .tracingEndpoint: "--tracing-endpoint"
-        case .tracingRatio: "--tracing-ratio"
-        case .followLeader: "--follow-leader"
-        case .followName: "--follow-name"
-        case .standbysRequired: "--standbys-required"
-        case .standbysTimeout: "--standbys-timeout-milliseconds"
-        case .insecureLoopback: "--insecure-loopback"
-        case .nodeSchema: "--node-schema"
-        case .nodeName: "--node-name"
-        case .nodeAddress: "--node-address"
-        case .nodeLeads: "--node-leads"
-        case .nodeWeight: "--node-weight"
-        case .nodeLease: "--node-lease-milliseconds"
-        case .nodeSynchronous: "--node-require-synchronous-standby"
-        case .nodePassesOn: "--node-passes-on"
-        case .nodeCA: "--node-tls-ca"
-        case .nodeCertificate: "--node-tls-certificate"
-        case .nodeKey: "--node-tls-key"
-        case .tokens, .followToken, .nodeLog, .nodeToken: nil
-        }
-    }
+    var form: Form { row.form }
+
+    /// Whether no message may repeat its value: tokens, with who has which role, which stands beside them, and where a
+    /// log is that nodes share, which may have a password.
+    var isSecret: Bool { row.flag == nil }
+
+    /// The flag of `serve`; `nil` for a secret, which a flag would show to everyone on the machine.
+    var flag: String? { row.flag }
 
     /// Whether each ledger has its own, where there are several (``SettingsFile/ledgers``).
-    var isOfLedger: Bool {
-        switch self {
-        case .path, .archive, .bundleID, .appAppleID, .environment, .anchors, .catalog, .followLeader, .followToken,
-            .followName, .followCA, .followCertificate, .followKey, .standbysRequired, .standbysTimeout, .headKey,
-            .headFile,
-            .headSeconds, .headPublicKey, .cachedPlayers, .appStoreKey, .appStoreKeyID, .appStoreIssuerID,
-            .appStoreAddress, .appStoreHistorySeconds, .appStoreHistoryFrom, .appStoreSendConsumption, .appStoreFinish,
-            .appStoreAccountTokens, .nodeLog, .nodeSchema, .nodeName, .nodeAddress, .nodeLeads, .nodeLease,
-            .nodeWeight, .nodeSynchronous, .nodePassesOn, .nodeToken, .nodeCA, .nodeCertificate, .nodeKey:
-            true
-        case .listen, .listenHTTP, .consoleListen, .metricsListen, .socketMode, .insecurePlaintext, .tokens,
-            .insecureLoopback,
-            .tlsCertificate, .tlsKey, .tlsClientCA, .httpClientCertificates, .logFormat, .logLevel, .logSlow,
-            .tracingEndpoint, .tracingRatio:
-            false
-        }
-    }
+    var isOfLedger: Bool { row.scope == .ledger }
 
-    /// Whether a running service takes another value over when it reads its configuration again.
-    var changesWhileRunning: Bool {
-        switch self {
-        // Not who needs a token at all, nor whether TLS is spoken: the server compares that.
-        case .catalog, .tokens, .insecureLoopback, .tlsCertificate, .tlsKey, .tlsClientCA, .logLevel, .logSlow: true
-        case .path, .archive, .listen, .listenHTTP, .httpClientCertificates, .consoleListen, .metricsListen,
-            .socketMode, .insecurePlaintext,
-            .bundleID, .appAppleID, .environment, .anchors, .followLeader, .followToken, .followName, .followCA,
-            .followCertificate, .followKey, .nodeLog, .nodeSchema, .nodeName, .nodeAddress, .nodeLeads, .nodeWeight,
-            .nodeLease, .nodeSynchronous, .nodePassesOn, .nodeToken, .nodeCA, .nodeCertificate, .nodeKey,
-            .standbysRequired, .standbysTimeout, .headKey, .headFile, .headSeconds, .headPublicKey, .cachedPlayers,
-            .appStoreKey, .appStoreKeyID, .appStoreIssuerID, .appStoreAddress, .appStoreHistorySeconds,
-            .appStoreHistoryFrom, .appStoreSendConsumption, .appStoreFinish, .appStoreAccountTokens, .logFormat,
-            .tracingEndpoint, .tracingRatio:
-            false
-        }
-    }
+    /// Whether a running service takes another value over when it reads its configuration again. Who needs a token at
+    /// all, and whether TLS is spoken, is not among that: the server compares it.
+    var changesWhileRunning: Bool { row.changesWhileRunning }
 
     /// The names of the key, as they lead to it in the file.
     var names: [String] { rawValue.split(separator: ".").map(String.init) }

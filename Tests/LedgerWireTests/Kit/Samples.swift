@@ -132,6 +132,9 @@ enum Samples {
         Asked(Methods.history, query, .ledger(.history(query)))
     }
 
+    private static func lots(_ query: OpenItemsQuery) -> Asked { Asked(Methods.lots, query, .ledger(.lots(query))) }
+    private static func holds(_ query: OpenItemsQuery) -> Asked { Asked(Methods.holds, query, .ledger(.holds(query))) }
+
     private static func report(_ request: ReportRequest) -> Asked {
         Asked(Methods.report, request, .ledger(.report(request)))
     }
@@ -241,6 +244,10 @@ enum Samples {
             balance(BalanceQuery(account: player)),
             balance(BalanceQuery(account: player, currency: gems, asOf: 1_767_225_600_000)),
             history(HistoryQuery(account: player)),
+            lots(OpenItemsQuery(account: player)),
+            lots(OpenItemsQuery(account: player, currency: gems, limit: 1, before: Limits.amountMax)),
+            holds(OpenItemsQuery(account: player)),
+            holds(OpenItemsQuery(account: player, currency: gems, limit: 1_000, before: 1)),
             history(HistoryQuery(account: player, currency: gems, limit: 1, before: Limits.amountMax)),
             report(ReportRequest(kind: .trial)),
             report(ReportRequest(kind: .notifications, asOf: 9, from: 1, after: "notifications.1.2")),
@@ -317,7 +324,7 @@ enum Samples {
                     entry: 1, replayed: false,
                     results: [.spend(drawn: lots), .grant, .hold(expiresAt: 3), .reverse(returned: lots)],
                     balances: [AccountBalances(account: try account("player-1"), balances: own)])),
-            sample(try journalPage()), sample(try historyPage()),
+            sample(try journalPage()), sample(try historyPage()), sample(try lotsPage()), sample(try holdsPage()),
         ] + (try findings().map { sample($0) })
     }
 
@@ -338,6 +345,7 @@ enum Samples {
                     ]),
                 JournalEntry(
                     entry: 9, time: 10, kind: .holdExpiry, key: try key("k"), note: "n\n", transaction: nil,
+                    actor: "eu \"1\"",
                     transfers: []),
             ], next: 9)
     }
@@ -400,6 +408,32 @@ enum Samples {
             ], next: 4)
     }
 
+    static func lotsPage() throws -> OpenLotsPage {
+        let gems = try currency("gems")
+        return OpenLotsPage(
+            entry: 12,
+            lots: [
+                OpenLot(
+                    lot: 9, currency: gems, lotClass: .paid, time: 7, transaction: try transaction("12"),
+                    product: "com.example.gems", granted: 500, remaining: 20, held: 30, debt: 0),
+                OpenLot(
+                    lot: 3, currency: try currency("tickets"), lotClass: .free, time: 5, granted: 4, remaining: 0,
+                    debt: 4, expiresAt: 99),
+            ], next: 3)
+    }
+
+    static func holdsPage() throws -> OpenHoldsPage {
+        let gems = try currency("gems")
+        return OpenHoldsPage(
+            entry: 12,
+            holds: [
+                OpenHoldView(
+                    key: try key("h\\"), operation: 0, entry: 11, time: 8, currency: gems, amount: 30, expiresAt: 99,
+                    actor: "eu \"1\""),
+                OpenHoldView(key: try key("k"), entry: 10, time: 7, currency: gems, amount: 5, expiresAt: 98),
+            ], next: nil)
+    }
+
     static func historyPage() throws -> HistoryPage {
         let gems = try currency("gems")
         return HistoryPage(
@@ -414,7 +448,7 @@ enum Samples {
                     ], balances: try balances()),
                 HistoryEntry(
                     entry: 8, time: 9, kind: .credit, key: nil, note: nil, transaction: try transaction("12"),
-                    product: "com.example.gems", price: 4_990, priceCurrency: "EUR",
+                    product: "com.example.gems", quantity: 3, price: 4_990, priceCurrency: "EUR",
                     transfers: [
                         .init(
                             debit: .wallet, credit: .receivable, currency: gems, amount: try amount(5), change: -5,

@@ -89,6 +89,19 @@ final class TLSClient: Sendable {
         return lines
     }
 
+    /// All that has come, once that is enough, or within ten seconds.
+    func text(until isEnough: (String) -> Bool) async throws -> String {
+        var (text, count) = ("", 0)
+        _ = try await eventually {
+            // What came before the end is there when the end is.
+            let isEnded = isEnded
+            (text, count) = received.withLockedValue { (String(decoding: $0.bytes, as: UTF8.self), $0.bytes.count) }
+            return isEnough(text) || isEnded
+        }
+        received.withLockedValue { $0.bytes.removeFirst(count) }
+        return text
+    }
+
     func ask(_ requests: [String]) async throws -> [JSON] {
         send(requests.joined(separator: "\n") + "\n")
         return try await lines(requests.count).map { try JSON($0) }

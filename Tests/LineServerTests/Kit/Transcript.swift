@@ -126,6 +126,8 @@ struct Transcript {
         case .command: "command"
         case .granting: "grant within a limit"
         case .query(.history(let query)): "history \(query.account)"
+        case .query(.lots(let query)): "lots \(query.account)"
+        case .query(.holds(let query)): "holds \(query.account)"
         case .query(.report): "report"
         case .query(.journal(let query)): "journal after \(query.after) for \(query.waitMilliseconds)"
         case .query(.purchase): "purchase"

@@ -59,7 +59,7 @@ import Testing
         #expect(said.contains("up to block \(last.number), \(last.hash.hexadecimal): "), "\(said)")
         #expect(said.contains("start the service on the schema \(log)"), "\(said)")
         try audit(place(log))
-        #expect(try source.folder.movedTo() == "the schema \(log)")
+        #expect(try source.folder.movedMark.read() == "the schema \(log)")
         try #"{"currencies": {"gems": {}}, "products": {}}"#.write(
             toFile: folder.path("catalog.json"), atomically: true, encoding: .utf8)
         try """

@@ -3,8 +3,8 @@ import LedgerWire
 import NIOCore
 import NIOHTTP1
 
-/// A request of a browser for the console.
-struct ConsoleVisit {
+/// What a browser asks of the console.
+struct ConsoleRequest {
     /// What it asks for.
     enum Wanted {
         case asset(ConsoleAsset)
@@ -19,32 +19,24 @@ struct ConsoleVisit {
 
     let wanted: Wanted
     let method: HTTPMethod
-    /// Whether another request may come behind it on its connection.
-    let isKeptAlive: Bool
     /// What the cookie of its session has; `nil` where it has none.
     let secret: String?
     /// So much of it as has come.
     var body: [UInt8] = []
-    /// The page that is being made, and what it was answered.
-    var view: ConsoleView?
-    var answers: [ConsoleAnswers] = []
 
     /// - Parameters:
     ///   - hosts: by which names it may be asked; `nil` where these are no matter.
     ///   - cookie: the name of a session's.
-    init(
-        _ head: HTTPRequestHead, isKeptAlive: Bool, hosts: LocalHosts?, cookie: String
-    ) throws(HTTPRefusal) {
+    init(_ head: HTTPRequestHead, hosts: LocalHosts?, cookie: String) throws(HTTPRefusal) {
         let target = try HTTPTarget(head)
         if let hosts, let authority = target.authority, !hosts.has(authority) { throw .otherHost }
         method = head.method
-        self.isKeptAlive = isKeptAlive
-        secret = ConsoleVisit.cookie(cookie, head.headers)
+        secret = ConsoleRequest.cookie(cookie, head.headers)
         let path = target.path
         if head.method == .POST, path == "/login" || path == "/logout" {
             // A page of another site may have a browser send a form here, with its cookies where it keeps none of the
             // rules for these: it says where the form stands.
-            guard ConsoleVisit.isOwn(head, target) else { throw .formOfAnother }
+            guard ConsoleRequest.isOwn(head, target) else { throw .formOfAnother }
             wanted = path == "/login" ? .signIn : .signOut
             return
         }

@@ -1,0 +1,67 @@
+import LedgerWire
+import NIOCore
+
+/// What the client of one connection has sent and is not accepted yet, and the memory that its line at the front has.
+///
+/// A line that is longer than a few requests takes all memory that it may need before the rest of it is read, or waits
+/// for that with what has come.
+struct InputBuffer {
+    private var lines = LineSplitter(lineBytesMax: 0)
+    /// What was taken for the long line at the front; 0 where that has none.
+    private(set) var room = 0
+    /// What the line at the front was found to need, where there was no room for it.
+    var awaitedRoom = 0
+    /// Whether the line at the front was found to have ended.
+    private var isFrontWhole = false
+    /// How many long lines have taken room.
+    private var longLines = 0
+
+    /// What it holds.
+    var bytes: Int { lines.bytes }
+
+    /// The number of the long line that has memory, and that the client has not ended; no other line has it again.
+    var longLine: Int? { room > 0 && !isFrontWhole ? longLines : nil }
+
+    mutating func append(_ bytes: inout ByteBuffer) { lines.append(&bytes) }
+
+    /// Whether there is a line, or what begins as one too long.
+    /// - Parameter lineBytesMax: how long a line may be without its end.
+    mutating func hasLine(within lineBytesMax: Int) -> Bool {
+        lines.lineBytesMax = lineBytesMax
+        return lines.hasLine()
+    }
+
+    /// What stands at the front.
+    /// - Parameter lineBytesMax: how long a line may be without its end.
+    mutating func front(within lineBytesMax: Int) -> LineCutter.Front {
+        lines.lineBytesMax = lineBytesMax
+        let front = lines.front()
+        if case .line = front { isFrontWhole = true }
+        return front
+    }
+
+    /// Lets `body` see the line at the front.
+    func read<Result>(_ line: Range<Int>, _ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
+        lines.read(line, body)
+    }
+
+    /// Whether memory has to be taken before more of the line at the front is read.
+    /// - Parameter freeBytesMax: what is read of a line without that.
+    func needsRoom(beyond freeBytesMax: Int) -> Bool { room == 0 && lines.bytes >= freeBytesMax }
+
+    /// So much memory was taken for the long line at the front.
+    mutating func give(room bytes: Int) {
+        room = bytes
+        longLines += 1
+    }
+
+    /// Takes the line at the front away: all bytes up to its end.
+    mutating func removeFirst(_ end: Int) {
+        lines.removeFirst(end)
+        isFrontWhole = false
+        room = 0
+        awaitedRoom = 0
+    }
+
+    mutating func removeAll() { removeFirst(lines.bytes) }
+}

@@ -1,0 +1,112 @@
+import LedgerEngine
+import LedgerWire
+
+/// To whom the accepted requests of one connection go, and what is to be handed on.
+///
+/// One destination has requests at a time: those for another begin when all are answered that were sent before. So all
+/// take effect in the order sent, whichever ledger they are for. What another node has to carry out, which leads the
+/// ledger, is as if it were for another.
+struct RequestRoute {
+    /// Who carries requests out.
+    enum Destination: Equatable {
+        /// The service itself.
+        case service
+        case ledger(at: Int)
+        /// The node that leads that ledger, in the name of a client (``Authentication/client``).
+        case leader(at: Int, client: String?)
+    }
+
+    /// Who has what is not answered yet, or had it last.
+    private(set) var destination = Destination.ledger(at: 0)
+    /// Whether another node leads the ledger at a place, to which requests are passed on; `nil` where that is never so.
+    let isLedElsewhere: (@Sendable (Int) -> Bool)?
+    /// What the ledger here has; empty where no other node ever leads it.
+    private var stranded = StrandedRequests()
+    /// Whether what is next is for another destination, and waits until all before it is answered.
+    private var awaitsOther = false
+    private var operations: [LedgerOperation] = []
+    /// What is to be passed on.
+    private var relayed: [LedgerRequest] = []
+    /// How often the service is to read its configuration again.
+    private var reloads = 0
+
+    init(isLedElsewhere: (@Sendable (Int) -> Bool)?) { self.isLedElsewhere = isLedElsewhere }
+
+    /// The place of the ledger that requests go to, here or at the node that leads it; `nil` where the service has them.
+    var place: Int? {
+        switch destination {
+        case .service: nil
+        case .ledger(let place), .leader(let place, _): place
+        }
+    }
+
+    /// Whether requests are passed on to the node that leads.
+    var isRelaying: Bool {
+        switch destination {
+        case .leader: true
+        case .service, .ledger: false
+        }
+    }
+
+    /// Whether what is next waits for answers. It is not read again at each of them.
+    /// - Parameter unanswered: how many requests are.
+    mutating func isWaiting(for unanswered: Int) -> Bool {
+        if awaitsOther && unanswered > 0 || stranded.isWaiting { return true }
+        awaitsOther = false
+        return false
+    }
+
+    /// Turns to the destination of the next request.
+    /// - Parameter unanswered: how many requests are.
+    /// - Returns: whether it may begin; otherwise all before it has to be answered first.
+    mutating func turn(to destination: Destination, unanswered: Int) -> Bool {
+        if destination == self.destination { return true }
+        if unanswered > 0 {
+            awaitsOther = true
+            return false
+        }
+        self.destination = destination
+        return true
+    }
+
+    /// The ledger is to carry it out.
+    mutating func submit(_ operation: LedgerOperation) { operations.append(operation) }
+
+    /// What was submitted last is passed on, if another node leads by the time that it would be carried out.
+    /// - Parameter request: `nil` for one that is not passed on.
+    mutating func keep(_ request: LedgerRequest?, client: String?) { stranded.append(request, client: client) }
+
+    /// The node that leads is to carry it out.
+    mutating func relay(_ request: LedgerRequest) { relayed.append(request) }
+
+    /// The service is to read its configuration again.
+    mutating func reload() { reloads += 1 }
+
+    /// What is to be handed on now; `nil` where nothing is.
+    mutating func next() -> ConnectionState.Action? {
+        switch destination {
+        case .ledger(let place) where !operations.isEmpty:
+            defer { operations = [] }
+            return .submit(operations, to: place)
+        case .leader(let place, let client) where !relayed.isEmpty:
+            defer { relayed = [] }
+            return .relay(relayed, to: place, for: client)
+        case .service where reloads > 0:
+            reloads -= 1
+            return .reload
+        case .service, .ledger, .leader: return nil
+        }
+    }
+
+    /// The ledger's next answers. Passes on in the place of an answer what another node has to carry out, which leads
+    /// by now.
+    /// - Returns: the answers to all else.
+    mutating func answered(_ answers: [Answer]) -> [Answer] {
+        guard let isLedElsewhere, case .ledger(let place) = destination else { return answers }
+        let outcome = stranded.take(answers) { isLedElsewhere(place) }
+        if !outcome.relayed.isEmpty {
+            (relayed, destination) = (outcome.relayed, .leader(at: place, client: outcome.client))
+        }
+        return outcome.answers
+    }
+}
