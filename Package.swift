@@ -29,6 +29,7 @@ let package = Package(
             url: "https://github.com/apple/swift-configuration", from: "1.0.0",
             traits: []),
         .package(url: "https://github.com/apple/swift-collections", from: "1.1.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.3.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.80.0"),
         .package(url: "https://github.com/apple/swift-nio-http2", from: "1.36.0"),
@@ -120,6 +121,7 @@ let package = Package(
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
             ], swiftSettings: settings),
         .target(
             name: "LedgerClient",
@@ -132,6 +134,16 @@ let package = Package(
                 .product(name: "NIOTLS", package: "swift-nio"),
             ], swiftSettings: settings),
         .target(
+            name: "TraceExport",
+            dependencies: [
+                "LedgerMetrics", "StrictJSON",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
+            ], swiftSettings: settings),
+        .target(
             name: "LoadGenerator",
             dependencies: [
                 "AppStore", "CLinux", "LedgerTypes", "LedgerWire", "StrictJSON",
@@ -142,7 +154,7 @@ let package = Package(
             dependencies: [
                 "AppStore", "AppStoreServer", "AppStoreSimulator", "AppleReports", "CBuild", "FileLog", "HeadSigning",
                 "Ledger", "LedgerAudit", "LedgerClient", "LedgerEngine", "LedgerMetrics", "LedgerPages", "LedgerWire",
-                "LineServer", "LoadGenerator", "PostgresLog", "SQLiteProjection", "StrictJSON",
+                "LineServer", "LoadGenerator", "PostgresLog", "SQLiteProjection", "StrictJSON", "TraceExport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "Logging", package: "swift-log"),
@@ -173,6 +185,9 @@ let package = Package(
                 "AppStore", "FileLog", "Ledger", "LedgerEngine",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
             ], path: "Tests/LedgerTestKit", swiftSettings: settings),
         .testTarget(name: "ArchitectureTests", swiftSettings: settings),
         .testTarget(
@@ -205,6 +220,13 @@ let package = Package(
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ], swiftSettings: settings),
+        .testTarget(
+            name: "TraceExportTests",
+            dependencies: [
+                "LedgerTestKit", "TraceExport",
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
+            ], swiftSettings: settings),
         .testTarget(name: "LedgerTests", dependencies: ["Ledger", "LedgerTestKit"], swiftSettings: settings),
         .testTarget(
             name: "LedgerConsoleTests", dependencies: ["LedgerConsole", "LedgerPages", "LedgerTypes", "LedgerWire"],
@@ -224,7 +246,7 @@ let package = Package(
             name: "LineServerTests",
             dependencies: [
                 "AppStore", "Ledger", "LedgerClient", "LedgerEngine", "LedgerTestKit", "LedgerWire", "LineServer",
-                "StrictJSON",
+                "StrictJSON", "TraceExport",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -281,7 +303,8 @@ let package = Package(
             name: "CommandTests",
             dependencies: [
                 "AppStore", "AppStoreServer", "AppStoreSimulator", "AppleReports", "FileLog", "HeadSigning", "Ledger",
-                "LedgerClient", "LedgerEngine", "LedgerTestKit", "LedgerWire", "LineServer", "currency-ledger",
+                "LedgerClient", "LedgerEngine", "LedgerTestKit", "LedgerWire", "LineServer", "TraceExport",
+                "currency-ledger",
                 .product(name: "Logging", package: "swift-log"),
             ],
             exclude: ["Format1", "Format2", "app_store.py"],
@@ -293,7 +316,7 @@ let package = Package(
 // is optimised as what is shipped is, and so are tests that compute by themselves.
 let waiting = [
     "AppStoreServerTests", "AppStoreSimulatorTests", "ArchitectureTests", "CommandTests", "LedgerClientTests",
-    "LedgerConsoleTests", "LedgerEngineTests", "LineServerTests", "PostgresLogTests",
+    "LedgerConsoleTests", "LedgerEngineTests", "LineServerTests", "PostgresLogTests", "TraceExportTests",
 ]
 for target in package.targets where waiting.contains(target.name) {
     target.swiftSettings?.append(.unsafeFlags(["-Onone"]))

@@ -110,14 +110,17 @@ package final class RunningLedger: Sendable {
     ///   - outlet: where answers are delivered.
     ///   - prepare: called on a reader's thread with what was read, which is delivered as it makes it.
     ///   - displaced: called on the outlet when a later session of its standby has taken its place: it is to be closed.
+    ///   - noteCommit: called on the outlet before `deliver`, with the batch whose answers these are, where batches are
+    ///     traced (``EngineFigures``). What was read behind a batch has none.
     ///   - deliver: called on the outlet, with answers in the order in which the operations were submitted.
     package func session(
         of tenant: Tenant? = nil, memory: ReplyMemory? = nil, outlet: Outlet,
         prepare: @escaping @Sendable (Outcome) -> Outcome = { $0 }, displaced: @escaping @Sendable () -> Void = {},
-        deliver: @escaping @Sendable ([Answer]) -> Void
+        noteCommit: (@Sendable (CommitTrace) -> Void)? = nil, deliver: @escaping @Sendable ([Answer]) -> Void
     ) -> LedgerSession {
         LedgerSession(
-            Lane(outlet: outlet, deliver: deliver), of: tenant ?? Tenant(ledgers: place + 1), sequencer: sequencer,
+            Lane(outlet: outlet, noteCommit: noteCommit, deliver: deliver), of: tenant ?? Tenant(ledgers: place + 1),
+            sequencer: sequencer,
             readers: readers,
             entries: entries, standbys: standbys, memory: memory, waitMillisecondsMax: limits.waitMillisecondsMax,
             prepare: prepare, displaced: displaced)

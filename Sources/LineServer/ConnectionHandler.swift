@@ -2,6 +2,7 @@ import LedgerEngine
 import LedgerWire
 import Logging
 import NIOCore
+import NIOHTTP1
 import NIOPosix
 
 /// One connection's I/O: tells its ``ConnectionState`` what came, and does what that says.
@@ -89,13 +90,20 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     private func openSession(at place: Int) -> LedgerSession {
         service.ledgers.members[place].ledger.session(
             memory: service.memory, outlet: Outlet(eventLoop), prepare: \.writtenPage,
-            displaced: { [weak self] in self?.end(because: nil) }
+            displaced: { [weak self] in self?.end(because: nil) },
+            noteCommit: noteCommit
         ) { [weak self] answers in
             guard let self else { return }
             let begin = eventLoop.now
             turn { $0.answered(answers) }
             loop.charge(state.holder?.tenant, since: begin)
         }
+    }
+
+    /// `nil` where nothing is traced.
+    private var noteCommit: (@Sendable (CommitTrace) -> Void)? {
+        if figures.spans == nil { return nil }
+        return { [weak self] commit in self?.state.noteCommit(commit) }
     }
 
     /// - Parameter place: of the ledger that another node leads.
@@ -180,10 +188,12 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
 
     // MARK: For HTTP
 
-    /// See ``ConnectionState/begin(_:from:)``.
-    func begin(_ form: LineForm, from credential: Credential?) -> WireError? {
+    /// See ``ConnectionState/begin(_:from:under:)``.
+    /// - Parameter headers: those that may say of which trace it is; `nil` where its sender may not say that.
+    func begin(_ form: LineForm, from credential: Credential?, _ headers: HTTPHeaders? = nil) -> WireError? {
         eventLoop.preconditionInEventLoop()
-        return state.begin(form, from: credential)
+        let parent = figures.spans.flatMap { spans in headers.map { spans.parent(in: $0) } }
+        return state.begin(form, from: credential, under: parent)
     }
 
     /// Who its client is; `nil` while nobody knows.

@@ -62,14 +62,17 @@ final class ConnectionServices: Sendable {
         sessions = ConsoleSessions(tokens: tokens, limits: configuration.limits, clock: configuration.clock)
         let isWatchedFreely = certificates == nil && !configuration.allowsInsecurePlaintext
         watchHosts = isWatchedFreely ? LocalHosts(configuration.listenMetrics) : nil
-        requests = RequestFigures.Table(ledgers: ledgers.members.count) { [notices, directory] method, place, time in
+        let spans = configuration.traces.map { [directory] in RequestSpans($0.tracer, directory) }
+        requests = RequestFigures.Table(
+            ledgers: ledgers.members.count, spans: spans
+        ) { [notices, directory] method, place, time in
             var details: Logger.Metadata = ["milliseconds": "\(time / 1_000_000)"]
             if let name = place.flatMap({ directory.name(at: $0) }) { details["ledger"] = "\(name)" }
             notices.note(.slowRequest, "\(method)", details)
         }
         watch = Watch(
             ledgers, limits: configuration.limits, requests: requests, connections: connections, notices: notices,
-            certificates: certificates)
+            certificates: certificates, measureTraces: configuration.traces?.measure)
         trustsNetwork = configuration.allowsInsecurePlaintext
         self.logger = logger
     }

@@ -179,10 +179,15 @@ struct ConnectionState {
     mutating func renewIdentity() { reception.renewIdentity() }
 
     /// A request of HTTP comes: its body is the next line. Nothing before it is under way.
-    /// - Parameter credential: what it shows; `nil` where it shows nothing.
+    /// - Parameters:
+    ///   - credential: what it shows; `nil` where it shows nothing.
+    ///   - parent: of which trace it is.
     /// - Returns: why it is not served; `nil` where it is.
-    mutating func begin(_ form: LineForm, from credential: Credential?) -> WireError? {
+    mutating func begin(
+        _ form: LineForm, from credential: Credential?, under parent: RequestSpans.Parent? = nil
+    ) -> WireError? {
         body = HTTPBody(form)
+        replies.parent = parent
         reception.beginRequest()
         return reception.authenticate(by: credential, &turn)
     }
@@ -194,8 +199,12 @@ struct ConnectionState {
         ignoreInput()
     }
 
+    /// The batch whose answers come next, where that is traced.
+    mutating func noteCommit(_ commit: CommitTrace) { replies.commit = commit }
+
     /// The ledger's next answers.
     mutating func answered(_ answers: [Answer]) {
+        defer { replies.commit = nil }
         for case .failure(let fault) in answers {
             if let refusal = SecurityRefusal(fault) { noteRefusal(refusal, holder?.name) }
         }

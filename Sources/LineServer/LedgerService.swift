@@ -13,7 +13,7 @@ package struct LedgerService: Service {
     private let hasParts = NIOLockedValueBox(true)
 
     /// - Parameters:
-    ///   - agents: ask the ledgers by themselves. They end at a graceful shutdown, and when their task is cancelled.
+    ///   - agents: work by themselves, and end when their task is cancelled, or at a graceful shutdown already.
     ///   - group: the event loops of `lines`; shut down at the end.
     package init(
         ledgers: ServedLedgers, agents: [any Service] = [], group: MultiThreadedEventLoopGroup, lines: LineService

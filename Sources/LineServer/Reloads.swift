@@ -1,4 +1,4 @@
-package import LedgerWire
+import LedgerWire
 import NIOConcurrencyHelpers
 
 /// Has the service read its configuration again when a client asks for it.

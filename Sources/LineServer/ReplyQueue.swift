@@ -37,6 +37,9 @@ struct ReplyQueue {
 
     /// Where it is counted what became of requests; `nil` where nobody does.
     let figures: RequestFigures?
+    /// Where requests are traced: the trace that these are of, and the batch whose answers are settled.
+    var parent: RequestSpans.Parent?
+    var commit: CommitTrace?
     private var slots = CircularBuffer<Slot>()
     private var writer = ReplyWriter()
     /// Bytes that were written and that the client has not read.
@@ -142,11 +145,14 @@ struct ReplyQueue {
         let count = slots.count
         // One look at the clock for all that is settled together.
         var time: UInt64?
-        func note(_ reply: Reply, of mark: RequestFigures.Mark?) {
+        func note(_ reply: Reply, of mark: RequestFigures.Mark?, in commit: CommitTrace?) {
             guard let mark, let figures else { return }
             let now = time ?? figures.now()
             time = now
             figures.note(RequestFigures.Outcome(reply), of: mark, at: now)
+            if let spans = figures.spans {
+                spans.record(figures.asked(mark), reply, until: now, under: parent, commit)
+            }
         }
         while let slot = slots.first {
             switch slot.body {
@@ -160,14 +166,14 @@ struct ReplyQueue {
             case .answered(let reply):
                 requests -= 1
                 lastError = reply.isError ? reply : nil
-                note(reply, of: slot.mark)
+                note(reply, of: slot.mark, in: nil)
                 if let id = slot.id { writer.write(reply, id: id) }
             case .submitted(let isRead):
                 guard let reply = next() else { return slots.count < count }
                 requests -= 1
                 if isRead { reads.removeFirst() }
                 lastError = reply.isError ? reply : nil
-                note(reply, of: slot.mark)
+                note(reply, of: slot.mark, in: commit)
                 if let id = slot.id { writer.write(reply, id: id, ledger: ledger) }
             }
             slots.removeFirst()

@@ -1,5 +1,7 @@
+package import LedgerMetrics
 package import LedgerWire
 import NIOCore
+package import Tracing
 
 /// What the composition tells the server.
 package struct ServerConfiguration: Sendable {
@@ -53,6 +55,18 @@ package struct ServerConfiguration: Sendable {
         }
     }
 
+    /// Where requests are traced.
+    package struct Traces: Sendable {
+        package var tracer: any Tracer
+        /// Adds what became of the spans.
+        package var measure: @Sendable (inout Exposition) -> Void
+
+        package init(tracer: any Tracer, measure: @escaping @Sendable (inout Exposition) -> Void) {
+            self.tracer = tracer
+            self.measure = measure
+        }
+    }
+
     package var listen: [ServerAddress]
     /// Where it speaks HTTP.
     package var listenHTTP: [ServerAddress]
@@ -71,6 +85,8 @@ package struct ServerConfiguration: Sendable {
     /// The mode of a Unix-domain socket's file: who may write it may connect.
     package var socketMode: UInt32
     package var limits: ServerLimits
+    /// `nil` where nothing is traced.
+    package var traces: Traces?
     /// Nanoseconds that never go back, by which requests of a second are counted.
     package var clock: @Sendable () -> UInt64
 
@@ -81,7 +97,7 @@ package struct ServerConfiguration: Sendable {
         listen: [ServerAddress], listenHTTP: [ServerAddress] = [], listenConsole: [ServerAddress] = [],
         listenMetrics: [ServerAddress] = [], access: Access, tls: TLS? = nil,
         needsCertificatesOverHTTP: Bool = true, allowsInsecurePlaintext: Bool = false,
-        socketMode: UInt32 = socketModeDefault, limits: ServerLimits = ServerLimits(),
+        socketMode: UInt32 = socketModeDefault, limits: ServerLimits = ServerLimits(), traces: Traces? = nil,
         clock: @escaping @Sendable () -> UInt64 = { NIODeadline.now().uptimeNanoseconds }
     ) {
         self.listen = listen
@@ -94,6 +110,7 @@ package struct ServerConfiguration: Sendable {
         self.allowsInsecurePlaintext = allowsInsecurePlaintext
         self.socketMode = socketMode
         self.limits = limits
+        self.traces = traces
         self.clock = clock
     }
 }

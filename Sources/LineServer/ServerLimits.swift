@@ -131,8 +131,8 @@ package struct ServerLimits: Sendable {
     /// requests: a reading of 64 KiB took some 60 microseconds.
     package var readingNanosecondsPerKibibyte: Int64 = 900
     /// How often the time counts that what is sent in vain took, where anybody else is active. Nobody needs many lines
-    /// that are no requests: those who send them have about an eighth of the loop's time, however little others need.
-    package var loopVainFactor: Int64 = 8
+    /// that are no requests: those who send them have about a sixteenth of the loop's time, however little others need.
+    package var loopVainFactor: Int64 = 16
     /// Lines, and requests of a batch's line, that are accepted in one turn: a reading may have tens of thousands of
     /// short ones.
     package var linesPerTurnMax = 512

@@ -16,20 +16,16 @@ final class PostgresWriter {
 
     private let configuration: PostgresLogConfiguration
     private let schema: PostgresSchema
-    private let partitionBlocks: Int64
     private let now: @Sendable () -> UInt64
     /// Notes the leader's row, and says what is known of its lease since it was first seen so.
     private let see: @Sendable (PostgresLeader, _ reign: Int64) -> LeaseWatch.Finding
 
     private(set) var state = State.follows
     private(set) var head: LogHead?
-    private var session: PostgresConnection?
+    private var session: WritingSession?
     private(set) var reign: Int64 = 0
     private(set) var lease: Lease
-    /// The last block for which there is a partition, as far as this session knows.
-    private var partitionedThrough: BlockNumber = 0
-    /// When the next partition may be tried again that could not be made.
-    private var nextPartitionAt: UInt64 = 0
+    private var partitions: PartitionMaker
 
     /// - Parameter now: a monotonic clock, in nanoseconds.
     init(
@@ -40,7 +36,7 @@ final class PostgresWriter {
         self.see = see
         self.configuration = configuration
         self.schema = schema
-        self.partitionBlocks = partitionBlocks
+        partitions = PartitionMaker(schema, blocks: partitionBlocks, now: now)
         self.now = now
         lease = Lease(milliseconds: configuration.leaseMilliseconds, begin: 0)
     }
@@ -55,8 +51,7 @@ final class PostgresWriter {
         let hasFollowed = state == .follows
         session = nil
         do throws(PostgresFault) {
-            let session = try PostgresConnection(configuration.settings(writing: true))
-            try session.run(configuration.beginning(writing: true), milliseconds: configuration.answerMilliseconds)
+            let session = try WritingSession(configuration, schema)
             try checkStandbys(session)
             let former = try awaitLead(session)
             try end(former, session)
@@ -74,9 +69,9 @@ final class PostgresWriter {
     }
 
     /// Refuses where what is acknowledged would be on one machine only.
-    private func checkStandbys(_ session: PostgresConnection) throws(PostgresFault) {
+    private func checkStandbys(_ session: WritingSession) throws(PostgresFault) {
         guard configuration.requireSynchronousStandby else { return }
-        let rows = try run(session, schema.standbys)
+        let rows = try session.run(schema.standbys)
         guard rows.count == 1, rows.flag(0, 0) else {
             throw refuse("a synchronous standby is required, and the server's synchronous_standby_names is empty")
         }
@@ -90,7 +85,7 @@ final class PostgresWriter {
     }
 
     /// Waits until nobody leads.
-    private func awaitLead(_ session: PostgresConnection) throws(PostgresFault) -> PostgresLeader {
+    private func awaitLead(_ session: WritingSession) throws(PostgresFault) -> PostgresLeader {
         while true {
             let leader = try leader(session)
             if let moved = configuration.refusal(of: leader) { throw refuse(moved) }
@@ -103,8 +98,8 @@ final class PostgresWriter {
         }
     }
 
-    private func leader(_ session: PostgresConnection) throws(PostgresFault) -> PostgresLeader {
-        guard let leader = PostgresLeader(try run(session, schema.leader)) else {
+    private func leader(_ session: WritingSession) throws(PostgresFault) -> PostgresLeader {
+        guard let leader = PostgresLeader(try session.run(schema.leader)) else {
             throw refuse("the table \(schema.name).leader has no row")
         }
         return leader
@@ -112,11 +107,11 @@ final class PostgresWriter {
 
     /// Ends the session of a leader that stalls, which may hold a lock that no time of the server's ends. Where this
     /// role may not, the chain is as safe, and that lock is waited for.
-    private func end(_ former: PostgresLeader, _ session: PostgresConnection) throws(PostgresFault) {
+    private func end(_ former: PostgresLeader, _ session: WritingSession) throws(PostgresFault) {
         guard former.backendPID != 0 else { return }
         do throws(PostgresFault) {
-            _ = try run(
-                session, schema.end,
+            _ = try session.run(
+                schema.end,
                 [
                     .number(former.backendPID), .time(former.backendStart),
                     .number(PostgresLogLimits.endingMilliseconds),
@@ -126,19 +121,19 @@ final class PostgresWriter {
         }
     }
 
-    private func take(_ former: PostgresLeader, _ session: PostgresConnection) throws(PostgresFault) {
+    private func take(_ former: PostgresLeader, _ session: WritingSession) throws(PostgresFault) {
         let begin = now()
-        let taken = try commit(
-            session, schema.take,
+        let taken = try session.commit(
+            schema.take,
             [
                 .number(former.reign), .number(former.renewals), .text(configuration.node),
                 .text(configuration.address), .number(Int64(configuration.leaseMilliseconds)),
                 .number(Int64(configuration.weight)),
             ])
         guard taken.count == 1 else { throw follow(try leader(session)) }
-        let rows = try run(session, schema.head)
+        let rows = try session.run(schema.head)
         let head = try LogHead(rows, refuse)
-        try makePartition(of: (head?.number ?? 0) + 1, session)
+        try partitions.begin(at: (head?.number ?? 0) + 1, session)
         reign = taken.number(0, 0)
         lease = Lease(milliseconds: configuration.leaseMilliseconds, begin: begin)
         self.head = head
@@ -150,7 +145,7 @@ final class PostgresWriter {
         guard case .leads = state, let session, lease.isDue(at: now()) else { return }
         let begin = now()
         do throws(PostgresFault) {
-            guard try commit(session, schema.renew, [.number(reign)]).changed == 1 else { throw superseded() }
+            guard try session.commit(schema.renew, [.number(reign)]).changed == 1 else { throw superseded() }
             lease.renew(begin)
         } catch {
             throw doubt(error, "renewing the lease")
@@ -172,7 +167,7 @@ final class PostgresWriter {
 
     /// Gives the lead back, as far as that is possible.
     func release() {
-        if case .leads = state, let session { _ = try? run(session, schema.release, [.number(reign)]) }
+        if case .leads = state, let session { _ = try? session.run(schema.release, [.number(reign)]) }
         session = nil
         state = .follows
     }
@@ -183,10 +178,10 @@ final class PostgresWriter {
     func note(movedTo place: String) throws(LogError) {
         guard case .leads = state, let session else { throw notSettled("that the ledger was moved is not noted") }
         do throws(PostgresFault) {
-            guard try commit(session, schema.move, [.number(reign), .text(place)]).changed == 1 else {
+            guard try session.commit(schema.move, [.number(reign), .text(place)]).changed == 1 else {
                 throw superseded()
             }
-            let last = try LogHead(try run(session, schema.head), refuse)
+            let last = try LogHead(try session.run(schema.head), refuse)
             guard last == head else {
                 throw PostgresFault(
                     .decided(.superseded), "block \(last?.number ?? 0) of another leader has come meanwhile")
@@ -209,12 +204,12 @@ final class PostgresWriter {
             throw error
         }
         do throws(PostgresFault) {
-            try makePartition(of: number, session)
-            try makeNextPartition(after: number, session)
+            try partitions.make(of: number, session)
+            try partitions.makeNext(after: number, session)
             let begin = now()
             let renews = lease.isDue(at: begin)
             let statement = insertion(of: block, renews: renews)
-            guard try commit(session, statement.text, statement.values).changed == 1 else {
+            guard try session.commit(statement.text, statement.values).changed == 1 else {
                 throw try reason(block, session)
             }
             if renews { lease.renew(begin) }
@@ -243,22 +238,22 @@ final class PostgresWriter {
         }
         head = former
         do throws(PostgresFault) {
-            for number in stride(from: first.number, to: last.number, by: Int(partitionBlocks)) {
-                try makePartition(of: number, session)
+            for number in stride(from: first.number, to: last.number, by: Int(partitions.blocks)) {
+                try partitions.make(of: number, session)
             }
-            try makePartition(of: last.number, session)
-            try makeNextPartition(after: last.number, session)
+            try partitions.make(of: last.number, session)
+            try partitions.makeNext(after: last.number, session)
             let begin = now()
             let renews = lease.isDue(at: begin)
-            try session.beginTransaction(milliseconds: configuration.answerMilliseconds)
+            try session.beginTransaction()
             for block in blocks {
                 let statement = insertion(of: block, renews: renews && block.number == first.number)
-                let isInserted = try run(session, statement.text, statement.values).changed == 1
+                let isInserted = try session.run(statement.text, statement.values).changed == 1
                 if !isInserted { throw try reason(block, session) }
             }
-            try session.commitTransaction(milliseconds: configuration.answerMilliseconds)
+            try session.commitTransaction()
             if configuration.requireSynchronousStandby {
-                try awaitStandby(try run(session, schema.replication), session)
+                try session.awaitStandby(try session.run(schema.replication))
             }
             if renews { lease.renew(begin) }
         } catch {
@@ -297,8 +292,8 @@ final class PostgresWriter {
     }
 
     /// Why a statement inserted nothing.
-    private func reason(_ block: SealedBlock, _ session: PostgresConnection) throws(PostgresFault) -> PostgresFault {
-        let rows = try run(session, schema.refusal, [.number(block.number)])
+    private func reason(_ block: SealedBlock, _ session: WritingSession) throws(PostgresFault) -> PostgresFault {
+        let rows = try session.run(schema.refusal, [.number(block.number)])
         guard rows.count == 1 else { return refuse("the table \(schema.name).leader has no row") }
         if rows.number(0, 0) != reign { return superseded(by: rows) }
         if block.number > 1, rows.isNull(0, 3) || !rows.bytes(0, 3).elementsEqual(block.previous.bytes) {
@@ -314,10 +309,10 @@ final class PostgresWriter {
 
     /// A block stands at the number already: that of another leader, or, where nothing was appended since the lead was
     /// taken, one of which nobody knew: its commit waited for a standby, and it could not be seen.
-    private func taken(_ number: BlockNumber, isProven: Bool, _ session: PostgresConnection) -> LogError {
+    private func taken(_ number: BlockNumber, isProven: Bool, _ session: WritingSession) -> LogError {
         state = .inDoubt
         do throws(PostgresFault) {
-            let rows = try run(session, schema.refusal, [.number(number)])
+            let rows = try session.run(schema.refusal, [.number(number)])
             guard rows.count == 1, rows.number(0, 0) == reign, !isProven else {
                 state = .follows
                 return LogError(.superseded, "block \(number) of another leader is there already")
@@ -352,110 +347,12 @@ final class PostgresWriter {
         }
         let changed: Int
         do throws(PostgresFault) {
-            changed = try commit(session, schema.redact, [.number(number), .bytes(redactable)]).changed
+            changed = try session.commit(schema.redact, [.number(number), .bytes(redactable)]).changed
         } catch {
             throw doubt(error, "redacting block \(number)")
         }
         guard changed == 1 else {
             throw LogError(.notAppended, "block \(number)'s redactable part has another count of bytes")
-        }
-    }
-
-    // MARK: - Partitions
-
-    /// Makes the partition of a block, where there is none.
-    private func makePartition(of number: BlockNumber, _ session: PostgresConnection) throws(PostgresFault) {
-        guard number > partitionedThrough || self.session == nil else { return }
-        try makePartition((number - 1) / partitionBlocks, PostgresLogLimits.lockMilliseconds, session)
-    }
-
-    /// Makes the next partition while there is a quarter of this one left. Attaching it waits for whoever has the
-    /// table (an ANALYZE, say), and all appends wait with it: so it is given up soon, and not tried at each block.
-    private func makeNextPartition(after number: BlockNumber, _ session: PostgresConnection) throws(PostgresFault) {
-        let next = (number + partitionBlocks / 4) / partitionBlocks
-        guard next * partitionBlocks >= partitionedThrough, now() >= nextPartitionAt else { return }
-        do throws(PostgresFault) {
-            try makePartition(next, PostgresLogLimits.nextPartitionLockMilliseconds, session)
-        } catch {
-            if error.kind == .lost { throw error }
-            nextPartitionAt = now() + PostgresLogLimits.nextPartitionMilliseconds * 1_000_000
-        }
-    }
-
-    private func makePartition(
-        _ partition: Int64, _ lockMilliseconds: Int, _ session: PostgresConnection
-    ) throws(PostgresFault) {
-        if try !run(session, schema.partitionIsThere, [.number(partition)]).flag(0, 0) {
-            do throws(PostgresFault) {
-                try session.run(
-                    // For this transaction only.
-                    "SET LOCAL lock_timeout = \(lockMilliseconds); "
-                        + schema.makingPartition(partition, blocks: partitionBlocks),
-                    milliseconds: configuration.answerMilliseconds)
-            } catch {
-                guard error.code == PostgresCode.duplicateTable else { throw error }
-            }
-        }
-        partitionedThrough = (partition + 1) * partitionBlocks
-    }
-
-    // MARK: - Statements
-
-    /// Carries out a statement that changes a row. Where a synchronous standby is required, it has the change when this
-    /// returns.
-    private func commit(
-        _ session: PostgresConnection, _ statement: PostgresConnection.Statement, _ values: [PostgresConnection.Value]
-    ) throws(PostgresFault) -> PostgresRows {
-        guard configuration.requireSynchronousStandby else { return try run(session, statement, values) }
-        let (rows, replication) = try again { () throws(PostgresFault) in
-            try session.run(
-                statement, values, then: schema.replication, milliseconds: configuration.answerMilliseconds)
-        }
-        if rows.changed > 0 { try awaitStandby(replication, session) }
-        return rows
-    }
-
-    /// Waits until a synchronous standby has everything that was durable here when the server was asked.
-    ///
-    /// That a commit returned does not say it: whoever empties `synchronous_standby_names` while commits wait has all
-    /// of them return with success and without a warning. Where commits waited as they have to, the standby has at
-    /// least that commit, and at most what others committed just now is on its way.
-    /// - Parameter replication: asked behind the commit.
-    /// - Throws: ``PostgresFault`` `warned` where none has it.
-    private func awaitStandby(
-        _ replication: PostgresRows, _ session: PostgresConnection
-    ) throws(PostgresFault) {
-        let committed = replication.number(0, 0)
-        var replication = replication
-        let end = monotonicNanoseconds() + PostgresLogLimits.standbyMilliseconds * 1_000_000
-        while replication.number(0, 1) < committed {
-            guard monotonicNanoseconds() < end else {
-                throw PostgresFault(.warned, "a synchronous standby is required, and none has what was committed")
-            }
-            pause(milliseconds: 1)
-            replication = try run(session, schema.replication)
-        }
-    }
-
-    private func run(
-        _ session: PostgresConnection, _ statement: PostgresConnection.Statement,
-        _ values: [PostgresConnection.Value] = []
-    ) throws(PostgresFault) -> PostgresRows {
-        try again { () throws(PostgresFault) in
-            try session.run(statement, values, milliseconds: configuration.answerMilliseconds)
-        }
-    }
-
-    /// Carries something out, and again where another transaction was in its way.
-    private func again<Answer>(_ body: () throws(PostgresFault) -> Answer) throws(PostgresFault) -> Answer {
-        var attempts = 1
-        while true {
-            do throws(PostgresFault) {
-                return try body()
-            } catch {
-                guard error.isOfTwoTransactions, attempts < PostgresLogLimits.attemptsMax else { throw error }
-                attempts += 1
-            }
         }
     }
 }

@@ -28,7 +28,9 @@ enum Composition {
         _ settings: Settings, catalogs: [CatalogInForce], signatures: [Signatures], create: Bool, acceptsClock: Bool,
         scratch: ScratchFolder, logger: Logger
     ) throws -> LedgerService {
-        let server = server(settings, try serverLimits(ledgers: settings.ledgers.count, logger))
+        var server = server(settings, try serverLimits(ledgers: settings.ledgers.count, logger))
+        let exporter = exporter(settings, logger)
+        server.traces = exporter.map(traces)
         for ledger in settings.ledgers where ledger.node == nil && !(create && isAbsentOrEmpty(ledger.path)) {
             try LedgerFolder(ledger.path).check()
         }
@@ -41,7 +43,7 @@ enum Composition {
             if let name = ledger.name { logger[metadataKey: "ledger"] = "\(name)" }
             return try open(
                 ledger, at: place, catalogs[place], signatures[place], create: create, acceptsClock: acceptsClock,
-                scratch: scratch, logger: logger,
+                scratch: scratch, tracesCommits: exporter != nil, logger: logger,
                 shares: nodes.count > 1 ? nodes.firstIndex(of: place).map { (shares, $0) } : nil
             ) {
                 // The others go on: what is asked of this one is answered `storage_unavailable`.
@@ -61,11 +63,12 @@ enum Composition {
         if failures.count == opened.count { throw failures[0] }
         let ledgers = ServedLedgers(version: Version.current, members: opened.map(\.member))
         let group = MultiThreadedEventLoopGroup(numberOfThreads: min(server.limits.eventLoopThreads, cores))
-        let agents = settings.ledgers.indices.compactMap { place in
+        var agents: [any Service] = settings.ledgers.indices.compactMap { place in
             agent(
                 settings.ledgers[place], catalogs[place], signatures[place], opened[place].member, opened[place].log,
                 opened[place].appStore, logger)
         }
+        if let exporter { agents.append(exporter) }
         return LedgerService(
             ledgers: ledgers, agents: agents, group: group,
             lines: try LineService(configuration: server, ledgers: ledgers, group: group, logger: logger, stop: stop))
@@ -98,7 +101,8 @@ enum Composition {
 
     private static func open(
         _ settings: LedgerSettings, at place: Int, _ catalog: CatalogInForce, _ signatures: Signatures, create: Bool,
-        acceptsClock: Bool, scratch: ScratchFolder, logger: Logger, shares: (all: LeadShares, place: Int)?,
+        acceptsClock: Bool, scratch: ScratchFolder, tracesCommits: Bool, logger: Logger,
+        shares: (all: LeadShares, place: Int)?,
         failed: @escaping @Sendable () -> Void
     ) throws -> (
         member: ServedLedgers.Member, store: OpeningStore, log: any BlockLog, appStore: AppStoreFigures
@@ -113,7 +117,7 @@ enum Composition {
         let following = try following(settings, catalog, logger: logger, failed: failed)
         let requirement = Standbys.Requirement(
             count: settings.standbysRequired, timeoutMilliseconds: UInt64(settings.standbysTimeoutMilliseconds))
-        let figures = EngineFigures()
+        let figures = EngineFigures(tracesCommits: tracesCommits)
         let appStore = AppStoreFigures()
         let report = figures.counting(logger.report)
         let standbys = try Standbys(requirement, report: report)

@@ -40,7 +40,11 @@ import Testing
             "AppStore", "Ledger", "LedgerConsole", "LedgerEngine", "LedgerMetrics", "LedgerPages", "LedgerWire",
             "StrictJSON", "NIOCore", "NIOPosix",
             "NIOConcurrencyHelpers", "NIOHTTP1", "NIOSSL", "NIOTLS", "Logging", "ServiceLifecycle", "Synchronization",
-            "Glibc", "Musl",
+            "Tracing", "Glibc", "Musl",
+        ],
+        "TraceExport": [
+            "LedgerMetrics", "StrictJSON", "AsyncHTTPClient", "NIOCore", "Logging", "ServiceLifecycle",
+            "Synchronization", "Tracing",
         ],
         "LedgerClient": [
             "LedgerWire", "NIOCore", "NIOPosix", "NIOConcurrencyHelpers", "NIOSSL", "NIOTLS", "Synchronization",

@@ -40,6 +40,23 @@ import Testing
         Faulty(
             name: "a form", old: "{\"level\"", new: "{\"format\": \"xml\", \"level\"", words: "must be text or json"),
         Faulty(
+            name: "an address of a collector without its path", old: "\"insecureLoopback\"",
+            new: "\"tracing\": {\"endpoint\": \"http://127.0.0.1:4318\"}, \"insecureLoopback\"",
+            words: "tracing.endpoint: must be http or https, a host, perhaps a port, and the path"),
+        Faulty(
+            name: "a collector to which others could listen", old: "\"insecureLoopback\"",
+            new: "\"tracing\": {\"endpoint\": \"http://10.0.0.7:4318/v1/traces\"}, \"insecureLoopback\"",
+            words: "tracing.endpoint: must be https on another machine: set insecurePlaintext"),
+        Faulty(
+            name: "a ratio above 1", old: "\"insecureLoopback\"",
+            new: """
+                "tracing": {"endpoint": "http://127.0.0.1:4318/v1/traces", "ratio": 1.5}, "insecureLoopback"
+                """, words: "tracing.ratio: must be a number from 0 to 1"),
+        Faulty(
+            name: "a ratio without a collector", old: "\"insecureLoopback\"",
+            new: "\"tracing\": {\"ratio\": 0.5}, \"insecureLoopback\"",
+            words: "tracing.endpoint: is required where tracing.ratio is given"),
+        Faulty(
             name: "no tokens", old: "\"insecureLoopback\": true", new: "\"insecureLoopback\": false",
             words: "is required"),
         Faulty(

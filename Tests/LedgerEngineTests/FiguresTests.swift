@@ -21,6 +21,74 @@ import Testing
         try bench.engine.close()
     }
 
+    @Test func aBatchThatIsTracedIsToldWithItsBlockBeforeItsAnswers() async throws {
+        let bench = try Bench(figures: EngineFigures(tracesCommits: true))
+        let ledger = try RunningLedger(
+            store: bench.engine, verifier: try SandboxApp().verifier, figures: bench.figures, now: { Bench.now },
+            report: { _ in })
+        let told = Monitor<(commits: [CommitTrace], answers: Int)>(([], 0))
+        let session = ledger.session(
+            outlet: .queue(), noteCommit: { commit in told.withLock { $0.commits.append(commit) } }
+        ) { answers in told.withLock { $0.answers += answers.count } }
+        for (number, command) in [Command.grant("a", "one", 5), .grant("a", "one", 5), .grant("b", "one", 5)]
+            .enumerated()
+        {
+            session.submit([.command(command)])
+            #expect(try eventually { told.withLock { $0.answers } == number + 1 })
+            #expect(told.withLock { $0.commits.count } == number + 1)
+        }
+        session.close()
+        try await ledger.stop()
+        let commits = told.withLock { $0.commits }
+        for commit in commits {
+            #expect(commit.isDone && commit.requests == 1)
+            #expect(commit.begin <= commit.decided && commit.decided <= commit.end)
+        }
+        #expect(commits[1].append == nil, "a repeat adds nothing")
+        let blocks = commits.compactMap(\.append)
+        #expect(blocks.count == 2 && blocks[1].block == blocks[0].block + 1)
+        for (commit, block) in zip([commits[0], commits[2]], blocks) {
+            #expect(block.entries == 1 && block.transfers >= 1 && block.bytes > 100)
+            #expect(commit.begin <= block.begin && block.begin <= block.end && block.end <= commit.end)
+        }
+    }
+
+    @Test func aBatchThatFailsIsTracedAsSuchAndWithoutABlock() async throws {
+        let bench = try Bench(figures: EngineFigures(tracesCommits: true))
+        let ledger = try RunningLedger(
+            store: bench.engine, verifier: try SandboxApp().verifier, figures: bench.figures, now: { Bench.now },
+            report: { _ in })
+        let told = Monitor<[CommitTrace]>([])
+        let session = ledger.session(
+            outlet: .queue(), noteCommit: { commit in told.withLock { $0.append(commit) } }, deliver: { _ in })
+        bench.log.failAppends(.notAppended)
+        session.submit([.command(.grant("a", "one", 5))])
+        #expect(try eventually { told.withLock { $0.count } == 1 })
+        let commit = told.withLock { $0[0] }
+        #expect(!commit.isDone && commit.append == nil && commit.requests == 1)
+        session.close()
+        try await ledger.stop()
+    }
+
+    @Test func whatNobodyTakesIsKeptInABoundedNumber() throws {
+        let recent = RecentAppends()
+        func position(_ entry: EntryID) -> LastNumbers {
+            var position = LastNumbers()
+            position.entry = entry
+            return position
+        }
+        for number in 1...40 {
+            let append = AppendTrace(
+                block: BlockNumber(number), bytes: 1, entries: 1, transfers: 1, begin: UInt64(number), end: 100)
+            recent.note(append, at: position(EntryID(number)))
+        }
+        #expect(recent.take(at: position(8), since: 0) == nil, "the oldest have gone")
+        #expect(recent.take(at: position(40), since: 41) == nil, "it is of a batch before")
+        #expect(recent.take(at: position(40), since: 40)?.block == 40)
+        #expect(recent.take(at: position(40), since: 40) == nil, "it is taken once")
+        #expect(recent.take(at: position(9), since: 0)?.block == 9)
+    }
+
     @Test func whoIsNotInMemoryIsLoaded() throws {
         let first = try Bench()
         _ = try first.ask([.grant("a", "one", 5)])

@@ -83,7 +83,7 @@ final class Bench: Sendable {
     let log: MemoryLog
     let projection: SlowProjection
     let engine: Engine
-    let figures = EngineFigures()
+    let figures: EngineFigures
     private let reported = Mutex<[String]>([])
 
     /// - Parameters:
@@ -95,9 +95,11 @@ final class Bench: Sendable {
     init(
         _ storage: MemoryLog.Storage = .init(), folder: TemporaryFolder? = nil, catalog: Catalog = .small,
         following: CatalogInForce? = nil, standbys: Standbys? = nil, names: MemoryMark = MemoryMark(),
-        limits: (inout EngineLimits) -> Void = { _ in }, prepare: (MemoryLog) -> Void = { _ in },
+        figures: EngineFigures = EngineFigures(), limits: (inout EngineLimits) -> Void = { _ in },
+        prepare: (MemoryLog) -> Void = { _ in },
         readingNames: (BlockNumber, BlockNumber) throws -> Void = { _, _ in }
     ) throws {
+        self.figures = figures
         self.folder = try folder ?? TemporaryFolder()
         log = MemoryLog(storage)
         prepare(log)

@@ -126,7 +126,7 @@ import Testing
         #expect((3.4...4.6).contains(ratio), "\(counts)")
     }
 
-    @Test func whoSendsInVainHasANinthOfTheLoopBesideOneOther() {
+    @Test func whoSendsInVainHasASeventeenthOfTheLoopBesideOneOther() {
         let bench = Bench()
         let (bad, good) = (Tenant(), Tenant())
         let begin = bench.now
@@ -134,7 +134,7 @@ import Testing
         for _ in 0..<20 { bench.flood("good", microseconds: 50, of: good) }
         bench.pass(until: begin + .milliseconds(500))
         let counts = ["bad", "good"].map { name in bench.done.count { $0.name == name } }
-        #expect((900...1_400).contains(counts[0]) && counts[1] >= 8_000, "\(counts)")
+        #expect((500...700).contains(counts[0]) && counts[1] >= 8_500, "\(counts)")
     }
 
     @Test func ofAReadingOnlyWhatIsInVainCountsSeveralTimes() {

@@ -9,6 +9,8 @@ struct BatchPart: Sendable {
     var rest: [Submission] = []
     /// How long it took until it was decided.
     var nanoseconds: UInt64 = 0
+    /// Where the books stood then, where that is traced.
+    var position: LastNumbers?
 
     init() {}
 

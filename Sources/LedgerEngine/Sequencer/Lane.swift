@@ -4,13 +4,19 @@ final class Lane: Sendable {
     let outlet: Outlet
     /// Called on the outlet, with answers in the order in which the operations were submitted.
     let deliver: @Sendable ([Answer]) -> Void
+    /// Called before that with the batch whose answers come, where batches are traced; `nil` where nobody asks.
+    let noteCommit: (@Sendable (CommitTrace) -> Void)?
     /// What of it waits for, or is in, each stage.
     let unverified = LaneQueue()
     let postponed = LaneQueue()
     let verified = LaneQueue()
 
-    init(outlet: Outlet, deliver: @escaping @Sendable ([Answer]) -> Void) {
+    init(
+        outlet: Outlet, noteCommit: (@Sendable (CommitTrace) -> Void)? = nil,
+        deliver: @escaping @Sendable ([Answer]) -> Void
+    ) {
         self.outlet = outlet
+        self.noteCommit = noteCommit
         self.deliver = deliver
     }
 }

@@ -202,23 +202,25 @@ final class Sequencer: Sendable {
                 decided.add(submission, decidedCount: decision.count, transfers: books.position.transfer - before)
             }
             decided.nanoseconds = monotonicNanoseconds() - begin
+            if figures.recentAppends != nil { decided.position = books.position }
             part.withLock { $0 = decided }
             // While nothing can be made durable, what reads found due is in no block.
             return (decisions, lastEntry: fault == nil ? books.position.entry : durable)
         } done: { [self] decided in
             let (batch, deciding) = part.withLock { ($0.submissions, $0.nanoseconds) }
+            let trace = figures.recentAppends.map { commitTrace(part, since: begin, decided, $0) }
             switch decided {
             case .success(let (decisions, lastEntry)):
                 failure.withLock { if $0 != nil { $0 = nil } }
                 feed.committed(through: lastEntry)
-                deliver(decisions, to: batch)
+                deliver(decisions, to: batch, trace)
             case .failure(let error):
                 note(error, batch)
                 let answer = Answer.failure(.store(error))
                 deliver(
                     batch.map { submission in
                         Decision(answers: submission.operations.map { $0.promotion(promotion) ?? answer })
-                    }, to: batch)
+                    }, to: batch, trace)
             }
             let duration = update { $0.delivered() }
             figures.commit.note(duration)
@@ -246,6 +248,18 @@ final class Sequencer: Sendable {
                     total: duration / 1_000_000, queued: queued / 1_000_000, deciding: decided / 1_000_000,
                     durable: (duration - decided) / 1_000_000,
                     requests: batch.reduce(0) { $0 + $1.operations.count }, more: more)))
+    }
+
+    private func commitTrace<Success>(
+        _ part: Monitor<BatchPart>, since begin: UInt64, _ decided: Result<Success, StoreError>,
+        _ appends: RecentAppends
+    ) -> CommitTrace {
+        let part = part.withLock { $0 }
+        let isDone = if case .success = decided { true } else { false }
+        return CommitTrace(
+            begin: begin, decided: begin + part.nanoseconds, end: monotonicNanoseconds(),
+            requests: part.submissions.reduce(0) { $0 + $1.operations.count }, isDone: isDone,
+            append: part.position.flatMap { appends.take(at: $0, since: begin) })
     }
 
     private func promote() -> Answer {
@@ -326,7 +340,7 @@ final class Sequencer: Sendable {
     }
 
     /// One hop an outlet, one call a lane.
-    private func deliver(_ decisions: [Decision], to batch: [Submission]) {
+    private func deliver(_ decisions: [Decision], to batch: [Submission], _ trace: CommitTrace?) {
         var places: [ObjectIdentifier: Int] = [:]
         var deliveries: [(lane: Lane, answers: [Answer])] = []
         for (submission, decision) in zip(batch, decisions) {
@@ -341,7 +355,10 @@ final class Sequencer: Sendable {
             let own = deliveries.filter { $0.lane.outlet.id == outlet.id }
             deliveries.removeAll { $0.lane.outlet.id == outlet.id }
             outlet.execute {
-                for (lane, answers) in own where !answers.isEmpty { lane.deliver(answers) }
+                for (lane, answers) in own where !answers.isEmpty {
+                    if let trace { lane.noteCommit?(trace) }
+                    lane.deliver(answers)
+                }
             }
         }
         for (submission, decision) in zip(batch, decisions) { submission.readEnded?(decision.read) }

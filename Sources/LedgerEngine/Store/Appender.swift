@@ -235,8 +235,12 @@ final class Appender: Sendable {
         do throws(LogError) {
             let begin = monotonicNanoseconds()
             try log.append(sealed)
-            figures.append.note(monotonicNanoseconds() - begin)
+            let end = monotonicNanoseconds()
+            figures.append.note(end - begin)
             figures.appendedBytes.add(sealed.byteCount)
+            if let recent = figures.recentAppends {
+                recent.note(AppendTrace(block, sealed, begin, end), at: block.position)
+            }
         } catch {
             state.withLock { $0.failure = error }
             throw told(error, true)

@@ -27,12 +27,15 @@ package final class EngineFigures: Sendable {
     package let playersLoaded = Counter()
     /// Whether the wall clock is too far ahead to be believed.
     package let isClockHeldBack = Gauge()
+    /// For traces; `nil` where nothing is traced.
+    let recentAppends: RecentAppends?
 
     private let refusals = Cells(VerificationFailure.Reason.allCases.count)
     /// Few, and each is said once until it changes.
     private let events = Mutex<[String: UInt64]>([:])
 
-    package init() {}
+    /// - Parameter tracesCommits: whether sessions are told of the batches that answer them.
+    package init(tracesCommits: Bool = false) { recentAppends = tracesCommits ? RecentAppends() : nil }
 
     /// How many JWS were refused, by reason.
     package var refusedSignatures: [(reason: VerificationFailure.Reason, count: UInt64)] {

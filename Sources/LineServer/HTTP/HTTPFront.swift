@@ -25,7 +25,8 @@ struct HTTPFront: HTTPApplication {
             return PageExchange(
                 page, of: watch, method: head.method, isKeptAlive: head.isFollowed, bodyBytesMax: limits.headBytesMax)
         case .line(let route, let credential):
-            if let error = connection.begin(route.form, from: credential) {
+            let headers = route.isTraced ? head.headers : nil
+            if let error = connection.begin(route.form, from: credential, headers) {
                 var refusal = error.retryable ? HTTPRefusal.unavailable(error) : .unauthenticated(error)
                 refusal.isNoted = credential != nil
                 throw refusal

@@ -23,6 +23,15 @@ enum HTTPRoute: String, CaseIterable {
         }
     }
 
+    /// Whether its senders, who have shown who they are, say of which trace a request is. Anybody may post a
+    /// notification, and would have every one of them traced.
+    var isTraced: Bool {
+        switch self {
+        case .requests: true
+        case .notifications: false
+        }
+    }
+
     /// Bytes of a body.
     func bodyBytesMax(_ limits: ServerLimits) -> Int {
         switch self {

@@ -29,6 +29,9 @@ extension Family {
         "ledger_tls_certificate_remaining_seconds", .gauge,
         "Seconds until the first certificate that the server shows runs out.")
 
+    package static let spans = Family(
+        "ledger_spans_total", .counter, "Spans of traced requests, by what became of them.")
+
     // MARK: Each ledger
 
     static let ready = Family("ledger_ready", .gauge, "1 where the ledger can do all that is asked of it.")

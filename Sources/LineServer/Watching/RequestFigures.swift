@@ -76,17 +76,20 @@ final class RequestFigures: Sendable {
     /// From how long on a request is slow, and who is told: its method, its ledger's place, and nanoseconds.
     private let slow: SlowNotice
     private let told: @Sendable (Method, Int?, UInt64) -> Void
+    /// Where requests are traced; `nil` where they are not.
+    let spans: RequestSpans?
     /// Bytes that were read, and bytes that were written.
     private let bytes = Cells(2)
     let now: @Sendable () -> UInt64
 
     init(
-        ledgers: Int, slow: SlowNotice = SlowNotice(),
+        ledgers: Int, slow: SlowNotice = SlowNotice(), spans: RequestSpans? = nil,
         now: @escaping @Sendable () -> UInt64 = { NIODeadline.now().uptimeNanoseconds },
         told: @escaping @Sendable (Method, Int?, UInt64) -> Void = { _, _, _ in }
     ) {
         self.ledgers = ledgers
         self.slow = slow
+        self.spans = spans
         self.told = told
         self.now = now
         cells = Cells((ledgers + 1) * RequestFigures.methods * RequestFigures.cellsPerRow)
@@ -112,13 +115,19 @@ final class RequestFigures: Sendable {
         if slow.isSlow(duration) { tell(duration, of: mark) }
     }
 
+    func asked(_ mark: Mark) -> RequestSpans.Asked {
+        let (place, number) = (mark.row / RequestFigures.methods - 1, mark.row % RequestFigures.methods)
+        return RequestSpans.Asked(
+            method: number < Methods.all.count ? Methods.all[number] : nil, place: place < 0 ? nil : place,
+            begin: mark.begin)
+    }
+
     /// What waits for something new, as its client asked, and what has the service read files is slow by itself.
     private func tell(_ duration: UInt64, of mark: Mark) {
-        let (place, number) = (mark.row / RequestFigures.methods - 1, mark.row % RequestFigures.methods)
-        guard number < Methods.all.count else { return }
-        let method = Methods.all[number]
+        let asked = asked(mark)
+        guard let method = asked.method else { return }
         if [Methods.journal.method, Methods.blocks.method, Methods.reload.method].contains(method) { return }
-        told(method, place < 0 ? nil : place, duration)
+        told(method, asked.place, duration)
     }
 
     func noteRead(_ count: Int) { bytes.addAlone(UInt64(count), at: 0) }
@@ -132,18 +141,25 @@ final class RequestFigures: Sendable {
         private let ledgers: Int
         /// From how long on a request is slow.
         let slow = SlowNotice()
+        private let spans: RequestSpans?
         private let told: @Sendable (Method, Int?, UInt64) -> Void
 
-        /// - Parameter told: of a request that was slow: its method, its ledger's place, and nanoseconds.
-        init(ledgers: Int, told: @escaping @Sendable (Method, Int?, UInt64) -> Void = { _, _, _ in }) {
+        /// - Parameters:
+        ///   - spans: where requests are traced.
+        ///   - told: of a request that was slow: its method, its ledger's place, and nanoseconds.
+        init(
+            ledgers: Int, spans: RequestSpans? = nil,
+            told: @escaping @Sendable (Method, Int?, UInt64) -> Void = { _, _, _ in }
+        ) {
             self.ledgers = ledgers
+            self.spans = spans
             self.told = told
         }
 
         func figures(of eventLoop: any EventLoop) -> RequestFigures {
             loops.withLockedValue { loops in
                 if let known = loops[ObjectIdentifier(eventLoop)] { return known }
-                let new = RequestFigures(ledgers: ledgers, slow: slow, told: told)
+                let new = RequestFigures(ledgers: ledgers, slow: slow, spans: spans, told: told)
                 loops[ObjectIdentifier(eventLoop)] = new
                 return new
             }

@@ -24,6 +24,7 @@ final class Watch: Sendable {
     private let connections: ConnectionRegistry
     private let notices: NoticeLog
     private let certificates: ServerCertificates?
+    private let measureTraces: (@Sendable (inout Exposition) -> Void)?
     private let start = wallClock()
     private let isShuttingDown = Atomic(false)
     private let readiness = NIOLockedValueBox<(known: Readiness, until: NIODeadline)?>(nil)
@@ -34,7 +35,8 @@ final class Watch: Sendable {
 
     init(
         _ ledgers: ServedLedgers, limits: ServerLimits, requests: RequestFigures.Table,
-        connections: ConnectionRegistry, notices: NoticeLog, certificates: ServerCertificates?
+        connections: ConnectionRegistry, notices: NoticeLog, certificates: ServerCertificates?,
+        measureTraces: (@Sendable (inout Exposition) -> Void)? = nil
     ) {
         self.ledgers = ledgers
         self.limits = limits
@@ -43,6 +45,7 @@ final class Watch: Sendable {
         self.connections = connections
         self.notices = notices
         self.certificates = certificates
+        self.measureTraces = measureTraces
     }
 
     // MARK: Who watches
@@ -102,6 +105,7 @@ final class Watch: Sendable {
         text.add(.sent, .count(requests.written))
         for notice in notices.totals { text.add(.notices, .count(notice.count), [Label("notice", notice.name)]) }
         if let certificates { text.add(.certificate, .count(certificates.secondsLeft)) }
+        measureTraces?(&text)
     }
 
     private func addRequests(to text: inout Exposition) {

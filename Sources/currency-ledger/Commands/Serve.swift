@@ -200,6 +200,12 @@ struct Serve: AsyncParsableCommand {
     @Option(help: "From how many milliseconds on a request or a commit is told of as slow; 0: never. Default: 1000")
     var logSlowMilliseconds: String?
 
+    @Option(help: "The URL of an OTLP receiver to which spans of requests are sent. Default: none")
+    var tracingEndpoint: String?
+
+    @Option(help: "From 0 to 1: how many requests are traced whose sender does not say it. Default: 0.01")
+    var tracingRatio: String?
+
     private var flags: [Setting: String] {
         [
             .path: path, .archive: archive, .listen: listen, .listenHTTP: httpListen,
@@ -219,6 +225,7 @@ struct Serve: AsyncParsableCommand {
             .headKey: headKey, .headFile: headFile, .headSeconds: headSeconds,
             .headPublicKey: headPublicKey, .cachedPlayers: cachePlayers, .logFormat: logFormat,
             .logLevel: logLevel, .logSlow: logSlowMilliseconds,
+            .tracingEndpoint: tracingEndpoint, .tracingRatio: tracingRatio,
             .appStoreKey: appStoreKey, .appStoreKeyID: appStoreKeyId, .appStoreIssuerID: appStoreIssuerId,
             .appStoreAddress: appStoreAddress, .appStoreHistorySeconds: appStoreHistorySeconds,
             .appStoreSendConsumption: appStoreSendConsumption, .appStoreFinish: appStoreFinish,

@@ -260,6 +260,13 @@ struct JSONFile {
         return nil
     }
 
+    /// A number as it is written; `nil`, and a fault, where the value is none.
+    mutating func number(_ value: JSONValue) -> String? {
+        if case .number(let digits) = value.content { return digits }
+        mustBe(JSONKind.number.name, value)
+        return nil
+    }
+
     /// One of the words of a choice; `nil`, and a fault, where the value is none.
     mutating func choice<Choice: RawRepresentable<String> & CaseIterable>(_ value: JSONValue) -> Choice? {
         if case .string(let text) = value.content, let choice = Choice(rawValue: text) { return choice }

@@ -57,12 +57,16 @@ enum Setting: String, CaseIterable {
     case logFormat = "log.format"
     case logLevel = "log.level"
     case logSlow = "log.slowMilliseconds"
+    case tracingEndpoint = "tracing.endpoint"
+    case tracingRatio = "tracing.ratio"
 
     /// What the file must have there. A variable and a flag are texts; several are separated by commas, and an object
     /// is written as JSON.
     enum Form {
         case text
         case integer
+        /// Perhaps with a fraction.
+        case number
         case boolean
         case texts
         case object
@@ -156,6 +160,8 @@ enum Setting: String, CaseIterable {
         case .logFormat: Row(.text, of: .service, flag: "--log-format")
         case .logLevel: Row(.text, of: .service, flag: "--log-level", changesWhileRunning: true)
         case .logSlow: Row(.integer, of: .service, flag: "--log-slow-milliseconds", changesWhileRunning: true)
+        case .tracingEndpoint: Row(.text, of: .service, flag: "--tracing-endpoint")
+        case .tracingRatio: Row(.number, of: .service, flag: "--tracing-ratio")
         }
     }
 

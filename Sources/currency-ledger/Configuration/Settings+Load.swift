@@ -5,6 +5,7 @@ import Foundation
 import LedgerWire
 import LineServer
 import Logging
+import TraceExport
 
 extension Settings {
     /// Reads the settings: flags over environment variables over the file over the defaults.
@@ -89,12 +90,31 @@ private struct Source {
         settings.currenciesOfTokens = currenciesOfTokens
         settings.tls = tls()
         settings.allowsInsecurePlaintext = boolean(.insecurePlaintext) ?? false
+        settings.tracing = tracing(allowsInsecurePlaintext: settings.allowsInsecurePlaintext)
         settings.ledgers = ledgers(&settings)
         checkLedgers(ofTokens: settings.access)
         refuseUnknownVariables()
         let all = (file?.json.lines ?? []) + faults
         if !all.isEmpty { throw ConfigurationError(all) }
         return settings
+    }
+
+    /// `nil` where nothing is traced.
+    private mutating func tracing(allowsInsecurePlaintext: Bool) -> TracingSettings? {
+        let ratio = number(.tracingRatio, in: 0...1)
+        if given(.tracingRatio) != nil { require(.tracingEndpoint, because: "tracing.ratio is") }
+        guard let given = filled(.tracingEndpoint) else { return nil }
+        guard let endpoint = TraceEndpoint(given.text) else {
+            mustBe(TraceEndpoint.rule, given)
+            return nil
+        }
+        if endpoint.isExposed && !allowsInsecurePlaintext {
+            note(
+                "must be https on another machine: set insecurePlaintext where the network is safe without it", given)
+        }
+        var tracing = TracingSettings(endpoint: endpoint)
+        if let ratio { tracing.ratio = ratio }
+        return tracing
     }
 
     /// Keeps what is given where it is read, so that it can be compared with what is given later.
@@ -425,6 +445,13 @@ private struct Source {
         guard let given = scalar(setting) else { return nil }
         if let value = Int64(given.text), range.contains(value) { return value }
         mustBe("an integer from \(range.lowerBound) to \(range.upperBound)", given)
+        return nil
+    }
+
+    private mutating func number(_ setting: Setting, in range: ClosedRange<Double>) -> Double? {
+        guard let given = scalar(setting) else { return nil }
+        if let value = Double(given.text), range.contains(value) { return value }
+        mustBe("a number from \(Int(range.lowerBound)) to \(Int(range.upperBound))", given)
         return nil
     }
 

@@ -35,6 +35,8 @@ struct Settings: Sendable {
     var logLevel = Logger.Level.info
     /// From how many milliseconds on a request or a commit is slow, and told; 0 where none is.
     var slowMilliseconds: Int64 = 1_000
+    /// `nil` where nothing is traced.
+    var tracing: TracingSettings?
     /// What was given, as text; nothing of tokens, whose value is an object.
     var given: [GivenKey: String] = [:]
     /// At least one; with names where they stand in `ledgers`, and then in the order of these.

@@ -78,6 +78,7 @@ struct SettingsFile {
         case .text: read = [text(value, setting)]
         case .boolean: read = [json.bool(value).map { Item(text: String($0), value: value) }]
         case .integer: read = [json.integer(value).map { Item(text: String($0), value: value) }]
+        case .number: read = [json.number(value).map { Item(text: $0, value: value) }]
         case .object: read = [Item(text: "", value: value)]
         case .texts: read = json.elements(value, isSecret: setting.isSecret)?.map { text($0, setting) }
         }

@@ -2,12 +2,14 @@ import AppStore
 import Foundation
 import Ledger
 import LedgerEngine
+import LedgerMetrics
 import LedgerTestKit
 import LedgerWire
 import LineServer
 import Logging
 import NIOPosix
 import ServiceLifecycle
+import TraceExport
 
 /// A real server on a free port of loopback, for the time of a test.
 struct TestServer {
@@ -56,13 +58,14 @@ struct TestServer {
     ///   - others: where there are some, its own ledger is called `main`.
     ///   - folder: where its own ledger is said to be.
     ///   - standby: what its own ledger says of whom it follows.
+    ///   - exporter: where requests, and batches of its own ledger, are traced.
     static func run(
         store: any Store = MemoryStore(), listen: [ServerAddress] = [.tcp(host: "127.0.0.1", port: 0)],
         listenHTTP: [ServerAddress] = [], listenConsole: [ServerAddress] = [], listenMetrics: [ServerAddress] = [],
         tokens: [Token] = [], tls: ServerConfiguration.TLS? = nil, needsCertificatesOverHTTP: Bool = true,
         allowsInsecurePlaintext: Bool = false, socketMode: UInt32 = ServerConfiguration.socketModeDefault,
         verifier: Verifier? = nil, beside others: [Other] = [], folder: String? = nil, standby: StandbyStanding? = nil,
-        logs: LogCapture = LogCapture(),
+        exporter: TraceExporter? = nil, logs: LogCapture = LogCapture(),
         now: @escaping @Sendable () -> Int64 = now, clock: @escaping @Sendable () -> UInt64 = { 0 },
         limits: (inout ServerLimits) -> Void = { _ in },
         engineLimits: (inout EngineLimits) -> Void = { _ in },
@@ -78,7 +81,8 @@ struct TestServer {
         engineLimits(&ofEngine)
         let verifier = try verifier ?? SandboxApp().verifier
         let ledger = try RunningLedger(
-            store: store, verifier: verifier, limits: ofEngine, now: now, report: report)
+            store: store, verifier: verifier, limits: ofEngine,
+            figures: EngineFigures(tracesCommits: exporter != nil), now: now, report: report)
         var members = [member(others.isEmpty ? nil : "main", verifier.app, ledger, folder: folder, standby: standby)]
         for (place, other) in others.enumerated() {
             let ledger = try RunningLedger(
@@ -93,9 +97,15 @@ struct TestServer {
                 listen: listen, listenHTTP: listenHTTP, listenConsole: listenConsole, listenMetrics: listenMetrics,
                 access: tokens.isEmpty ? .everyoneOnThisMachine : .tokens(tokens), tls: tls,
                 needsCertificatesOverHTTP: needsCertificatesOverHTTP,
-                allowsInsecurePlaintext: allowsInsecurePlaintext, socketMode: socketMode, limits: chosen, clock: clock),
+                allowsInsecurePlaintext: allowsInsecurePlaintext, socketMode: socketMode, limits: chosen,
+                traces: exporter.map { exporter in
+                    .init(tracer: exporter.tracer) { text in
+                        exporter.measure { text.add(.spans, .count($1), [Label("result", $0)]) }
+                    }
+                }, clock: clock),
             ledgers: ledgers, group: loops, logger: logs.logger)
-        let service = LedgerService(ledgers: ledgers, group: loops, lines: lines)
+        let agents: [any Service] = exporter.map { [$0] } ?? []
+        let service = LedgerService(ledgers: ledgers, agents: agents, group: loops, lines: lines)
         let group = ServiceGroup(
             configuration: .init(
                 services: [.init(service: service, successTerminationBehavior: .gracefullyShutdownGroup)],

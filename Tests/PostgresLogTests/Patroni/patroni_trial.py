@@ -1151,8 +1151,13 @@ class Trial:
         """All entries of a node's journal."""
         entries, after = [], 0
         connection = Connection(machine.address, 30)
+        deadline = now() + GIVE_UP_SECONDS
         while True:
             reply = json.loads(connection.ask(request("journal", {"after": after, "limit": 1000})))
+            # The last fault may not be over for this node.
+            if reply.get("error", {}).get("data", {}).get("retryable") and now() < deadline:
+                time.sleep(0.5)
+                continue
             if "error" in reply:
                 raise RuntimeError(f"the journal of {machine.name}: {reply['error']}")
             page = reply["result"]["entries"]

@@ -1,0 +1,90 @@
+#if Postgres
+import Ledger
+
+/// A session that may write. What another transaction was in the way of is carried out again, and where a synchronous
+/// standby is required a commit waits for it.
+final class WritingSession {
+    private let connection: PostgresConnection
+    private let configuration: PostgresLogConfiguration
+    private let schema: PostgresSchema
+
+    init(_ configuration: PostgresLogConfiguration, _ schema: PostgresSchema) throws(PostgresFault) {
+        self.configuration = configuration
+        self.schema = schema
+        connection = try PostgresConnection(configuration.settings(writing: true))
+        try connection.run(configuration.beginning(writing: true), milliseconds: configuration.answerMilliseconds)
+    }
+
+    /// Carries out statements that answer nothing.
+    func run(_ text: String) throws(PostgresFault) {
+        try connection.run(text, milliseconds: configuration.answerMilliseconds)
+    }
+
+    /// See ``PostgresConnection/beginTransaction(milliseconds:)``.
+    func beginTransaction() throws(PostgresFault) {
+        try connection.beginTransaction(milliseconds: configuration.answerMilliseconds)
+    }
+
+    /// See ``PostgresConnection/commitTransaction(milliseconds:)``.
+    func commitTransaction() throws(PostgresFault) {
+        try connection.commitTransaction(milliseconds: configuration.answerMilliseconds)
+    }
+
+    /// Carries out a statement that changes a row. Where a synchronous standby is required, it has the change when this
+    /// returns.
+    func commit(
+        _ statement: PostgresConnection.Statement, _ values: [PostgresConnection.Value]
+    ) throws(PostgresFault) -> PostgresRows {
+        guard configuration.requireSynchronousStandby else { return try run(statement, values) }
+        let (rows, replication) = try again { () throws(PostgresFault) in
+            try connection.run(
+                statement, values, then: schema.replication, milliseconds: configuration.answerMilliseconds)
+        }
+        if rows.changed > 0 { try awaitStandby(replication) }
+        return rows
+    }
+
+    /// Waits until a synchronous standby has everything that was durable here when the server was asked.
+    ///
+    /// That a commit returned does not say it: whoever empties `synchronous_standby_names` while commits wait has all
+    /// of them return with success and without a warning. Where commits waited as they have to, the standby has at
+    /// least that commit, and at most what others committed just now is on its way.
+    /// - Parameter replication: asked behind the commit.
+    /// - Throws: ``PostgresFault`` `warned` where none has it.
+    func awaitStandby(_ replication: PostgresRows) throws(PostgresFault) {
+        let committed = replication.number(0, 0)
+        var replication = replication
+        let end = monotonicNanoseconds() + PostgresLogLimits.standbyMilliseconds * 1_000_000
+        while replication.number(0, 1) < committed {
+            guard monotonicNanoseconds() < end else {
+                throw PostgresFault(.warned, "a synchronous standby is required, and none has what was committed")
+            }
+            pause(milliseconds: 1)
+            replication = try run(schema.replication)
+        }
+    }
+
+    /// Carries out a statement.
+    func run(
+        _ statement: PostgresConnection.Statement,
+        _ values: [PostgresConnection.Value] = []
+    ) throws(PostgresFault) -> PostgresRows {
+        try again { () throws(PostgresFault) in
+            try connection.run(statement, values, milliseconds: configuration.answerMilliseconds)
+        }
+    }
+
+    /// Carries something out, and again where another transaction was in its way.
+    private func again<Answer>(_ body: () throws(PostgresFault) -> Answer) throws(PostgresFault) -> Answer {
+        var attempts = 1
+        while true {
+            do throws(PostgresFault) {
+                return try body()
+            } catch {
+                guard error.isOfTwoTransactions, attempts < PostgresLogLimits.attemptsMax else { throw error }
+                attempts += 1
+            }
+        }
+    }
+}
+#endif
