@@ -52,7 +52,7 @@ package final class RunningLedger: Sendable {
         let entries = try entries ?? Feed()
         self.entries = entries
         self.standbys = try standbys ?? Standbys()
-        verifiers = try WorkerPool("ledger-verify", threads: limits.verifierThreads)
+        verifiers = try Sequencer.verifiers(limits)
         readers = try Readers(store: store, signer: signer, limits: limits, report: report)
         let sequencer = try Sequencer(
             place: place, store: store, verifier: verifier, feed: entries, verifiers: verifiers, limits: limits,

@@ -32,7 +32,8 @@ struct RequestRoute {
 
     init(isLedElsewhere: (@Sendable (Int) -> Bool)?) { self.isLedElsewhere = isLedElsewhere }
 
-    /// The place of the ledger that requests go to, here or at the node that leads it; `nil` where the service has them.
+    /// The place of the ledger that requests go to, here or at the node that leads it; `nil` where the service has
+    /// them.
     var place: Int? {
         switch destination {
         case .service: nil

@@ -29,7 +29,7 @@ import Testing
         /// - Parameter anchors: are trusted beside the app's own.
         init(limits: EngineLimits = EngineLimits(), anchors: [Certificate] = []) throws {
             app = try SandboxApp()
-            verifiers = try WorkerPool("test-verify", threads: 2)
+            verifiers = try Sequencer.verifiers(limits)
             feed = try Feed()
             let notes = Monitor(Notes())
             self.notes = notes

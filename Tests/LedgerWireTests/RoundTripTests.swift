@@ -368,8 +368,8 @@ import Testing
             {"entries":[{"entry":9,"time":10,"kind":"spend","key":"k","note":"n","actor":"game",\#
             "transfers":[{"debit":"wallet","credit":"spent","currency":"gems","amount":5,"change":-5,\#
             "lot":3}],"balances":\#(balances)},{"entry":8,"time":9,"kind":"credit","transactionId":"12",\#
-            "product":"com.example.gems","quantity":3,"price":4990,"priceCurrency":"EUR","transfers":[{"debit":"wallet",\#
-            "credit":"receivable","currency":"gems","amount":5,"change":-5,"lot":3,"debtLot":2}],\#
+            "product":"com.example.gems","quantity":3,"price":4990,"priceCurrency":"EUR",\#
+            "transfers":[{"debit":"wallet","credit":"receivable","currency":"gems","amount":5,"change":-5,"lot":3,"debtLot":2}],\#
             "balances":{}}],"next":8}
             """#,
             as: try Samples.historyPage())

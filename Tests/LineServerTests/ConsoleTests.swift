@@ -442,11 +442,13 @@ extension ServerTests {
                     server, Requests.credit(try app.transaction(7), account: "player-1"),
                     Requests.call(
                         "grant",
-                        #"{"key":"gift","account":"player-1","currency":"gems","amount":50,"expiresAt":\#(now + 86_400_000)}"#
+                        #"{"key":"gift","account":"player-1","currency":"gems","amount":50,"#
+                            + #""expiresAt":\#(now + 86_400_000)}"#
                     ),
                     Requests.call(
                         "hold",
-                        #"{"key":"basket","account":"player-1","currency":"gems","amount":30,"timeoutMilliseconds":60000}"#
+                        #"{"key":"basket","account":"player-1","currency":"gems","amount":30,"#
+                            + #""timeoutMilliseconds":60000}"#
                     ),
                     Requests.call(
                         "atomic",

@@ -25,13 +25,11 @@ final class Readers: Sendable {
 
         private let threads: WorkerPool
         private let runningMax: Int
-        private let niceness: Int32
         private let state = Monitor(State())
 
         init(_ name: String, threads: Int, niceness: Int32) throws {
             runningMax = max(threads - 1, 1)
-            self.niceness = niceness
-            self.threads = try WorkerPool(name, threads: threads)
+            self.threads = try WorkerPool(name, threads: threads) { beNicer(by: niceness) }
         }
 
         func submit(of tenant: Tenant, _ read: @escaping WorkerPool.Work) {
@@ -41,7 +39,6 @@ final class Readers: Sendable {
 
         /// Reads until nothing waits that may be read: what may not has its tenant's threads, one of which comes to it.
         private func readAll() {
-            beNicer(by: niceness)
             while let read = next() {
                 read.body()
                 state.withLock { state in

@@ -39,7 +39,7 @@ final class Sequencer: Sendable {
     /// - Parameters:
     ///   - place: the ledger's among those that its tenants may ask.
     ///   - feed: told the last entry of every commit.
-    ///   - verifiers: `limits.verifierThreads` threads.
+    ///   - verifiers: those of ``verifiers(_:)``.
     /// - Throws: ``StoreError`` where the system has no more threads.
     init(
         place: Int = 0, store: any Store, verifier: Verifier, feed: Feed, verifiers: WorkerPool, limits: EngineLimits,
@@ -55,8 +55,7 @@ final class Sequencer: Sendable {
         self.limits = limits
         self.now = now
         self.report = report
-        writer = try WorkerPool("ledger-write", threads: 1)
-        writer.submit { askForShortSlices() }
+        writer = try WorkerPool("ledger-write", threads: 1, prepare: askForShortSlices)
     }
 
     /// Takes over operations, of which only the last may be a read. Their answers are delivered to the lane in order.
@@ -111,11 +110,18 @@ final class Sequencer: Sendable {
 
     // MARK: The verifying threads
 
+    /// Threads that verify: nicer than the writer's, and with short slices among those that are as nice.
+    static func verifiers(_ limits: EngineLimits) throws -> WorkerPool {
+        try WorkerPool("ledger-verify", threads: limits.verifierThreads) {
+            beNicer(by: limits.verifierNiceness)
+            askForShortSlices()
+        }
+    }
+
     /// Verifies chunk by chunk until nothing is left.
     private func verify() {
-        beNicer(by: limits.verifierNiceness)
-        askForShortSlices()
         var hasShortSlices = true
+        defer { if !hasShortSlices { askForShortSlices() } }
         var done: SequencerQueues.Chunk?
         while true {
             let next = update { queues in

@@ -12,12 +12,17 @@ final class WorkerPool: Sendable {
 
     private let state = Monitor(State())
 
-    /// - Parameter name: of each thread; at most 15 bytes.
+    /// - Parameters:
+    ///   - name: of each thread; at most 15 bytes.
+    ///   - prepare: what each thread does first, as asking for a priority of its own.
     /// - Throws: ``StoreError`` where the system has no more threads.
-    init(_ name: String, threads: Int) throws {
+    init(_ name: String, threads: Int, prepare: @escaping Work = {}) throws {
         do {
             for _ in 0..<threads {
-                let thread = try EngineThread(name) { [self] in serve() }
+                let thread = try EngineThread(name) { [self] in
+                    prepare()
+                    serve()
+                }
                 state.withLock { $0.threads.append(thread) }
             }
         } catch {
