@@ -23,7 +23,7 @@ package struct FolderMark: Sendable {
     }
 
     /// Makes it, or has it say something else. Durable when it returns.
-    /// - Throws: ``DiskError``; then it is as it was, or as it was to be.
+    /// - Throws: ``DiskError``; then it is as it was, as it was to be, or not there.
     package func write(_ line: String, _ disk: any Disk = SystemDisk()) throws {
         do {
             try folder.write(line, to: path, disk)

@@ -6,16 +6,18 @@ import LedgerWire
 enum ConsoleWords {
     /// As `27 Nov 2026, 00:16:58`.
     static func time(_ time: Timestamp) -> String {
-        let text = UTCText.time(time)
-        return "\(day(time)), \(text.dropFirst(11).prefix(8))"
+        // Counted from the end: a year after 9999 has more digits.
+        "\(day(time)), \(UTCText.time(time).suffix(13).prefix(8))"
     }
 
-    /// As `27 Nov 2026`.
+    /// As `27 Nov 2026`, or `12 Oct 287396`.
     static func day(_ time: Timestamp) -> String {
         let day = UTCText.day(of: time)
         let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-        let month = Int(day.dropFirst(5).prefix(2)).map { months[$0 - 1] } ?? ""
-        return "\(day.suffix(2).drop { $0 == "0" }) \(month) \(day.prefix(4))"
+        let month = Int(day.suffix(5).prefix(2)).map { months[$0 - 1] } ?? ""
+        var year = day.dropLast(6)
+        if year.hasPrefix("+") { year = year.drop { "+0".contains($0) } }
+        return "\(day.suffix(2).drop { $0 == "0" }) \(month) \(year)"
     }
 
     static func units(_ number: Int64) -> String { Quantity.units.text(Int128(number)) }

@@ -135,7 +135,8 @@ package struct EngineLimits: Sendable {
     /// idle for 15 % of the time; at 10 they are for 3 %. At 10 a verifying thread gets about a ninth of the writer's
     /// share of a core (sched(7): each step is a factor of 1.25), so that verifying goes on too.
     package var verifierNiceness: Int32 = 10
-    /// Time slices that the threads ask for that answer requests: the shortest that Linux gives (sched(7): 0.1 ms).
+    /// Time slices of the threads that clients wait for: those that answer them, and those that verify what was not put
+    /// aside. The shortest that Linux gives (sched(7): 0.1 ms).
     static let answeringSliceNanoseconds: UInt64 = 100_000
     /// Operations in one commit although these are more than half of all: below this a sync costs more than cores that
     /// are idle by turns.

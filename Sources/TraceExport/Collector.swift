@@ -39,6 +39,20 @@ struct Collector: Sendable {
 
     /// - Parameter timeoutMilliseconds: from the connection to the end of the reply.
     func send(_ body: [UInt8], timeoutMilliseconds: Int64) async -> Reply {
+        // The client's own deadline ends with the reply's head; this one is for all of it.
+        await withTaskGroup(of: Reply.self) { group in
+            group.addTask { await post(body, timeoutMilliseconds) }
+            group.addTask {
+                try? await Task.sleep(for: .milliseconds(timeoutMilliseconds))
+                return .failed("there was no whole reply in time")
+            }
+            let reply = await group.next()
+            group.cancelAll()
+            return reply ?? .failed("it was not sent")
+        }
+    }
+
+    private func post(_ body: [UInt8], _ timeoutMilliseconds: Int64) async -> Reply {
         var request = HTTPClientRequest(url: endpoint.description)
         request.method = .POST
         request.headers.add(name: "Content-Type", value: "application/json")

@@ -21,7 +21,7 @@ package struct TraceExportLimits: Sendable {
     /// Bytes of a reply. It says how many spans the collector did not want, and why.
     static let replyBytesMax = 65_536
     /// Attributes, links and events of one span, each, and bytes of a text in it: many times what the service gives
-    /// one, so that the number of spans bounds their memory.
+    /// one. Attributes and texts over it are left out of a request.
     static let partsMax = 32
     static let textBytesMax = 256
 

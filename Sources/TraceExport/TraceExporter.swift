@@ -53,7 +53,7 @@ package final class TraceExporter: Service {
 
     /// What is being sent.
     private struct Sending {
-        /// A batch that was not taken yet, until when it is kept, and how often it was sent in vain.
+        /// A batch that was not taken yet, when it may be sent again, and how often it was sent in vain.
         var batch: [SpanRecord] = []
         var next = NIODeadline.now()
         var failures = 0

@@ -11,6 +11,8 @@ package final class TraceCollector: Sendable {
         case reply(Int, String = "{}")
         /// The connection stays open, and nothing comes.
         case silence
+        /// The head of a reply, whose body never comes.
+        case head
     }
 
     /// A request as it came.
@@ -102,11 +104,17 @@ package final class TraceCollector: Sendable {
                     log.append(request)
                     return log.count
                 }
-                guard case .reply(let status, let text) = answer(number) else { return }
+                let (status, text, isWhole): (Int, String, Bool)
+                switch answer(number) {
+                case .silence: return
+                case .head: (status, text, isWhole) = (200, "{}", false)
+                case .reply(let code, let body): (status, text, isWhole) = (code, body, true)
+                }
                 let headers = HTTPHeaders([("content-length", String(text.utf8.count))])
                 let response = HTTPResponseHead(
                     version: .http1_1, status: HTTPResponseStatus(statusCode: status), headers: headers)
-                context.write(wrapOutboundOut(.head(response)), promise: nil)
+                context.writeAndFlush(wrapOutboundOut(.head(response)), promise: nil)
+                if !isWhole { return }
                 context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: text)))), promise: nil)
                 context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
             }

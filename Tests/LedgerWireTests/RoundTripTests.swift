@@ -369,8 +369,8 @@ import Testing
             "transfers":[{"debit":"wallet","credit":"spent","currency":"gems","amount":5,"change":-5,\#
             "lot":3}],"balances":\#(balances)},{"entry":8,"time":9,"kind":"credit","transactionId":"12",\#
             "product":"com.example.gems","quantity":3,"price":4990,"priceCurrency":"EUR",\#
-            "transfers":[{"debit":"wallet","credit":"receivable","currency":"gems","amount":5,"change":-5,"lot":3,"debtLot":2}],\#
-            "balances":{}}],"next":8}
+            "transfers":[{"debit":"wallet","credit":"receivable","currency":"gems","amount":5,"change":-5,\#
+            "lot":3,"debtLot":2}],"balances":{}}],"next":8}
             """#,
             as: try Samples.historyPage())
         let end = HistoryPage(entries: [], next: nil)

@@ -127,8 +127,10 @@ private func wait(
         try await collector.stop()
     }
 
-    @Test(.timeLimit(.minutes(1))) func aCollectorThatDoesNotAnswerKeepsNobodyFromEnding() async throws {
-        let collector = try await TraceCollector.start { _ in .silence }
+    /// - Parameter isBegun: whether the head of its reply comes.
+    @Test(.timeLimit(.minutes(1)), arguments: [false, true])
+    func aCollectorThatDoesNotAnswerKeepsNobodyFromEnding(isBegun: Bool) async throws {
+        let collector = try await TraceCollector.start { _ in isBegun ? .head : .silence }
         let kept = NIOLockedValueBox<TraceExporter?>(nil)
         try await Self.run(
             to: collector.endpoint,

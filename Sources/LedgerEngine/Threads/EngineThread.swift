@@ -33,15 +33,15 @@ func beNicer(by niceness: Int32) {
     _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, niceness)
 }
 
-/// Has the calling thread, which answers requests and works for some tens of microseconds at a time, run soon where
-/// others keep its core busy: the scheduler lets a thread with short slices in before the slice of another is over.
+/// Has the calling thread, which clients wait for and which works for a short time at once, run soon where others keep
+/// its core busy: the scheduler lets a thread with short slices in before the slice of another is over.
 /// Where the system refuses, or knows no such slices (Linux before 6.12), everything goes on, only later.
 package func askForShortSlices() {
     if SimulatedMachines.current != nil { return }
     _ = ledger_ask_for_slices(EngineLimits.answeringSliceNanoseconds)
 }
 
-/// Has the calling thread do without: those that answer requests come before it.
+/// Has the calling thread do without short slices: those that have them come before it.
 func askForUsualSlices() {
     if SimulatedMachines.current != nil { return }
     _ = ledger_ask_for_slices(0)

@@ -66,7 +66,7 @@ public struct OpenLot: Hashable, Sendable {
     }
 }
 
-/// A hold that was neither captured nor released, and is not over.
+/// A hold that was neither captured nor released, and whose end was not posted.
 public struct OpenHoldView: Hashable, Sendable {
     /// The key of the request that set it aside, by which it is captured or released.
     public var key: RequestKey

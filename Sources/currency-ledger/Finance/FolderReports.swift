@@ -64,10 +64,11 @@ final class FolderReports {
         }
         let end = try lastBlock()
         for attempt in 0... {
+            // Asked first: what nobody writes to then is not about to change.
+            let isServed = FileLog.isWritten(folder: folder.log)
             state = try reports.state()
             let block = state.head?.number ?? 0
             if block >= end { return }
-            let isServed = FileLog.isWritten(folder: folder.log)
             guard isServed, attempt < FolderReports.attemptsMax else {
                 throw Failure(
                     """
