@@ -203,7 +203,7 @@ struct Serve: AsyncParsableCommand {
     @Option(help: "The URL of an OTLP receiver to which spans of requests are sent. Default: none")
     var tracingEndpoint: String?
 
-    @Option(help: "From 0 to 1: the part of requests that are traced, of those whose sender does not decide it. Default: 0.01")
+    @Option(help: "From 0 to 1: the part of requests traced, of those whose sender does not decide it. Default: 0.01")
     var tracingRatio: String?
 
     private var flags: [Setting: String] {
