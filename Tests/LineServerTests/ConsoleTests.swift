@@ -282,7 +282,8 @@ extension ServerTests {
                     ("GET / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 501),
                     (browser.head("PUT", "/", from: nil, bytes: 0), 405),
                     (browser.head("POST", "/login", from: "http://example.com", bytes: 0), 403),
-                    // It does not come to its end in time, and is longer than is read.
+                    // Longer than is read, whether it comes or not; and one that does not come to its end in time.
+                    (browser.head("POST", "/login", from: "http://localhost", bytes: 50) + "token=", 408),
                     (login, 413), (login + String(repeating: "a", count: 20_000), 413),
                 ]
                 for (request, status) in refused {
@@ -299,6 +300,14 @@ extension ServerTests {
                 #expect(told.contains("\r\ncontent-security-policy: default-src 'none'; "))
                 let others = String(decoding: Speech.http.refusal(error), as: UTF8.self)
                 #expect(!others.contains("content-security-policy"))
+            }
+        }
+
+        @Test func spaceBehindAValueOfAHeaderIsNoPartOfIt() async throws {
+            try await serve { server, _ in
+                let client = try await RawClient(server.consoleAddresses[0])
+                try await client.send("GET /login HTTP/1.1\r\nHost: localhost \t\r\n\r\n")
+                #expect(try await ConsoleBrowser.page(of: client).status == 200)
             }
         }
 

@@ -8,7 +8,7 @@ import NIOPosix
 /// then the page is drawn of its answers.
 final class ConsoleExchange: HTTPExchange {
     let isKeptAlive: Bool
-    let tooSlow = HTTPRefusal.longForAPage
+    let tooSlow = HTTPRefusal.slowForAPage
     private let front: ConsoleFront
     private var request: ConsoleRequest
     /// The page that is being made, and what was answered to it.

@@ -21,6 +21,7 @@ struct ConsoleFront: HTTPApplication {
         _ head: HTTPRequestHead, on connection: ConnectionHandler
     ) throws(HTTPRefusal) -> any HTTPExchange {
         try HTTPRoute.checkFraming(head)
+        if let length = head.contentLength, length > limits.consoleBodyBytesMax { throw .longForAPage }
         let request = try ConsoleRequest(head, hosts: hosts, cookie: responder.cookieName)
         return ConsoleExchange(request, isKeptAlive: head.isFollowed, self)
     }

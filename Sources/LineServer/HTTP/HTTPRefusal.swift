@@ -45,6 +45,7 @@ struct HTTPRefusal: Error {
     }
 
     static let longForAPage = HTTPRefusal(.payloadTooLarge, "a request for a page has no body, or a short one")
+    static let slowForAPage = HTTPRefusal(.requestTimeout, "the body of a request for a page did not come in time")
     static let nothingThere = HTTPRefusal(.notFound, "there is nothing at this path")
     static let otherHost = HTTPRefusal(
         .forbidden, "host is no name of this machine (localhost, 127.0.0.1, [::1] or where it listens)")

@@ -178,3 +178,17 @@ extension HTTPRequestHead {
     /// `Int.max` where it is larger than that.
     var contentLength: Int? { headers.first(name: "content-length").flatMap { UInt64($0) }.map { Int(clamping: $0) } }
 }
+
+extension HTTPHeaders {
+    /// Takes away the space behind values, which is no part of them (RFC 9110 §5.5). That before them is not decoded.
+    mutating func trimEnds() {
+        func isSpace(_ byte: UInt8?) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
+        guard contains(where: { isSpace($0.value.utf8.last) }) else { return }
+        self = HTTPHeaders(
+            map { header in
+                var value = header.value[...]
+                while isSpace(value.utf8.last) { value.removeLast() }
+                return (header.name, String(value))
+            })
+    }
+}

@@ -132,6 +132,8 @@ final class HTTPServerHandler: ChannelDuplexHandler {
 
     private func begin(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
         guard let connection else { return }
+        var head = head
+        head.headers.trimEnds()
         do throws(HTTPRefusal) {
             phase = .receiving(try application.begin(head, on: connection))
         } catch {

@@ -6,7 +6,7 @@ import NIOPosix
 final class PageExchange: HTTPExchange {
     let method: HTTPMethod
     let isKeptAlive: Bool
-    let tooSlow = HTTPRefusal.longForAPage
+    let tooSlow = HTTPRefusal.slowForAPage
     private let page: WatchPage
     private let watch: Watch
     /// Of its body, which is dropped.

@@ -105,7 +105,12 @@ private struct Source {
         if given(.tracingRatio) != nil { require(.tracingEndpoint, because: "tracing.ratio is") }
         guard let given = filled(.tracingEndpoint) else { return nil }
         guard let endpoint = TraceEndpoint(given.text) else {
-            mustBe(TraceEndpoint.rule, given)
+            // A user's password is not said again.
+            if given.text.contains("@") {
+                note("must be \(TraceEndpoint.rule), without a user", given)
+            } else {
+                mustBe(TraceEndpoint.rule, given)
+            }
             return nil
         }
         if endpoint.isExposed && !allowsInsecurePlaintext {
