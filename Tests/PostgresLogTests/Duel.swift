@@ -35,7 +35,7 @@ struct Duel {
 
     /// Lets them fight until so many blocks were acknowledged, and returns when all are done.
     func fight(seed: UInt64, blocks: Int) throws {
-        let end = DispatchTime.now() + .seconds(60)
+        let end = DispatchTime.now() + .seconds(240)
         let running = Mutex(nodes.count)
         for (index, node) in nodes.enumerated() {
             let proxy = try FaultyProxy(of: ledger.server)
