@@ -180,7 +180,7 @@ extension ServerTests {
                 let client = try await server.connect()
                 for name in ["main", "second"] {
                     _ = try await client.ask(
-                        Requests.call("balance", #"{"account":"p","ledger":"\(name)"}"#))
+                        Requests.call("balance", #"{"account":"p","ledger":"\#(name)"}"#))
                 }
             }
             let requests = try collector.spans.filter { $0.kind == 2 }
