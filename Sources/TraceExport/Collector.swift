@@ -62,6 +62,8 @@ struct Collector: Sendable {
             let response = try await http.execute(
                 request, deadline: NIODeadline.now() + .milliseconds(timeoutMilliseconds))
             let said = try? await response.body.collect(upTo: TraceExportLimits.replyBytesMax)
+            // Of a reply that was broken off nobody knows what it would have said.
+            if Task.isCancelled { return .failed("there was no whole reply in time") }
             switch response.status.code {
             case 200...299:
                 return .taken(refused: Collector.refusedCount(Array(said?.readableBytesView ?? ByteBufferView())))
