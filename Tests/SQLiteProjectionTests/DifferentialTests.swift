@@ -521,7 +521,8 @@ import Testing
                 #expect(alone.lots == ofCurrency && alone.next == nil)
             }
         }
-        #expect(lots > 0 && holds > 0, "\(lots) lots, \(holds) holds")
+        // Of some seeds no hold is open at the end; those of the others are compared.
+        #expect(lots > 0, "\(lots) lots, \(holds) holds")
     }
 
     /// Read in pages of three, which are those of one large page.
