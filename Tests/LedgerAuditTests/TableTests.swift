@@ -20,7 +20,7 @@ import Testing
         return try RandomLedger(seed: seed, commands: 500)
     }
 
-    @Test(arguments: [(others, 300), (ofPast, 60)])
+    @Test(arguments: [(others, 900), (ofPast, 100)])
     func everyChangedMissingOrAddedRowIsFound(chosen: [AuditedTable], rounds: Int) async throws {
         try await apart {
             let seed = Seed.drawn()
