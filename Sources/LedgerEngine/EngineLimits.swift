@@ -153,11 +153,12 @@ package struct EngineLimits: Sendable {
     /// milliseconds. (With 512 a token that asked for little waited twice as long beside one that asked without end,
     /// which got a tenth more.) And for how long they count as several after the last one that was another than before.
     package var operationsPerSharedCommitMax = 128
-    /// For each of so many nanoseconds that the last commit took, the next may have an operation: more than the above
-    /// where a sync takes milliseconds, for which everybody waits anyway. Such a disk has 50,000 operations a second.
+    /// For each of so many nanoseconds that the last commit took once it was decided, the next may have an operation:
+    /// more than the above where a sync takes milliseconds, for which everybody waits anyway. Such a disk has 50,000
+    /// operations a second.
     package var sharedCommitNanosecondsPerOperation: UInt64 = 20_000
-    /// Operations in such a commit however long the last one took: where operations themselves are dear, many of them
-    /// are what took long.
+    /// Operations in such a commit however long the last one took: who asks for little waits until all of them are
+    /// decided.
     package var operationsPerLongSharedCommitMax = 1_024
     package var sharedMilliseconds: UInt64 = 100
     /// Transfers of a batch after which the rest of it is decided as the next one, so that a block stays small: a spend

@@ -29,7 +29,8 @@ struct ConnectionState {
         case relay([LedgerRequest], to: Int, for: String?)
         /// Have the service read its configuration again, and say what came of it by ``reloaded(_:)``.
         case reload
-        /// Write what ``takeReplies(_:)`` gives, without flushing.
+        /// Write what ``takeReplies(_:)`` gives, without flushing: a piece of what there is, for a client that does not
+        /// read is owed the rest, and the event loop's time is not spent on it before.
         case write
         case flush
         /// Let the channel read that asked before.
@@ -261,7 +262,7 @@ struct ConnectionState {
                 acceptLines(isWritable)
             } while replies.settle() && !replies.hasLines && hasLine
             if let handedOn = route.next() { return handedOn }
-            if replies.hasLines {
+            if replies.hasLines && isWritable {
                 isFlushDue = true
                 return .write
             }
@@ -281,7 +282,7 @@ struct ConnectionState {
 
     /// Ends the connection where everything is answered and nothing more is to come.
     private mutating func end() -> Action? {
-        if !replies.isEmpty || hasLine { return nil }
+        if !replies.isEmpty || replies.hasLines || hasLine { return nil }
         switch phase.end() {
         case .close: return .close
         case .linger:
@@ -292,7 +293,9 @@ struct ConnectionState {
     }
 
     /// Gives the replies that ``Action/write`` speaks of to `body`.
-    mutating func takeReplies<Result>(_ body: ([UInt8]) -> Result) -> Result { replies.take(body) }
+    mutating func takeReplies<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        replies.take(limits.replyPieceBytesMax, body)
+    }
 
     /// The name of the ledger that requests go to, where there are several.
     private var ledgerName: LedgerName? { route.place.flatMap { directory.name(at: $0) } }

@@ -67,7 +67,7 @@ struct ReplyQueue {
     var isEmpty: Bool { slots.isEmpty }
 
     /// Bytes of replies that are there, and that the client has not read.
-    var unreadBytes: Int { writer.bytes.count + sentBytes }
+    var unreadBytes: Int { writer.count + sentBytes }
 
     /// What the connection takes of the memory for what it has accepted: the lines in flight, the largest replies to
     /// their requests, and the replies that are there.
@@ -184,19 +184,15 @@ struct ReplyQueue {
         return slots.count < count
     }
 
-    /// Gives the whole lines to `body`, which has them written.
-    mutating func take<Result>(_ body: ([UInt8]) -> Result) -> Result {
-        let count = writer.wholeLineBytes
+    /// Gives the next piece of the whole lines to `body`, which has it written.
+    /// - Parameter bytesMax: how long it is at the most.
+    mutating func take<Result>(_ bytesMax: Int, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        let count = min(writer.wholeLineBytes, bytesMax)
         sentBytes += count
-        let isAll = count == writer.bytes.count
         defer {
-            if isAll && writer.bytes.capacity > ReplyQueue.keptBytesMax {
-                writer = ReplyWriter()
-            } else {
-                writer.removeWholeLines()
-            }
+            if writer.count == 0 && writer.capacity > ReplyQueue.keptBytesMax { writer = ReplyWriter() }
         }
-        return body(isAll ? writer.bytes : Array(writer.bytes[..<count]))
+        return writer.take(count, body)
     }
 
     /// So many bytes of what was written have not been read by the client.

@@ -83,6 +83,9 @@ package struct ServerLimits: Sendable {
     /// reading goes on.
     package var unreadReplyBytesMax = 256 << 10
     package var unreadReplyBytesLow = 64 << 10
+    /// Bytes of replies that the channel is handed at once, while it takes more: a fourth of what it keeps, so that it
+    /// keeps little more, and few calls for a long page.
+    package var replyPieceBytesMax = 64 << 10
     /// Bytes that the kernel takes of a connection's replies beside those that are under way to the client (tcp(7),
     /// TCP_NOTSENT_LOWAT): enough that the line is never idle while an event loop writes more, and not the megabytes
     /// that one who never reads would otherwise have answered.

@@ -439,6 +439,25 @@ import Testing
         #expect(batches == [128, 240, 128])
     }
 
+    @Test func whatTookLongToDecideMakesNoCommitLarger() {
+        let bench = Bench()
+        bench.add(plain: 1_000, deadline: .max - 1)
+        let one = Submission(
+            lane: Lane(outlet: .queue()) { _ in }, tenant: Tenant(), operations: [.command(.expire)], deadline: .max - 1
+        )
+        bench.queues.add([one])
+        #expect(bench.wakes == "w")
+        var batches: [Int] = []
+        // Of 8 ms, so many were over when it was decided.
+        for deciding in [8, 5, 0] as [UInt64] {
+            guard case .commit(let batch, _) = bench.queues.nextForWriter() else { break }
+            batches.append(batch.reduce(0) { $0 + $1.operations.count })
+            bench.clock.withLock { $0 += 8_000_000 }
+            bench.queues.delivered(deciding: deciding * 1_000_000)
+        }
+        #expect(batches == [128, 128, 150])
+    }
+
     @Test func whatIsLeftOfABatchThatWasCutGoesBeforeAllOthers() {
         let bench = Bench()
         let other = Lane(outlet: .queue()) { _ in }

@@ -423,6 +423,32 @@ import Testing
         #expect(transcript.actions() == ["read"])
     }
 
+    @Test func repliesAreWrittenPieceByPieceWhileTheyAreTaken() {
+        var limits = ServerLimits()
+        limits.replyPieceBytesMax = 10
+        var transcript = Transcript(limits: limits)
+        transcript.send(Requests.grant("g1", "a", 1, id: "1"), Requests.grant("g2", "a", 1, id: "2"))
+        transcript.isWritable = false
+        #expect(transcript.answers(Self.done, Self.done) == [], "nobody takes them")
+        transcript.inputClosed()
+        #expect(transcript.actions() == [], "the client is owed two replies")
+
+        guard case .write? = transcript.state.next(isWritable: true) else {
+            Issue.record("nothing is written")
+            return
+        }
+        let first = transcript.state.takeReplies { String(decoding: $0, as: UTF8.self) }
+        #expect(first == #"{"jsonrpc""#)
+        transcript.change { _ in }
+        #expect(transcript.actions() == ["flush"] && transcript.lines().bytes == 0, "no more is taken yet")
+        transcript.isWritable = true
+        transcript.change { _ in }
+        let (rest, _) = transcript.lines()
+        let replies = [first + (rest.first ?? "")] + rest.dropFirst()
+        #expect(replies.count == 2 && replies.map { try? JSON($0).id } == [1, 2])
+        #expect(transcript.actions() == ["flush", "close"])
+    }
+
     @Test func whoSendsNothingMoreIsAnsweredAndThenClosed() {
         var transcript = Transcript()
         transcript.send(Requests.grant("g1", "a", 1, id: "1"))

@@ -228,7 +228,7 @@ final class Sequencer: Sendable {
                         Decision(answers: submission.operations.map { $0.promotion(promotion) ?? answer })
                     }, to: batch, trace)
             }
-            let duration = update { $0.delivered() }
+            let duration = update { $0.delivered(deciding: deciding) }
             figures.commit.note(duration)
             if figures.slowCommits.isSlow(duration) { noteSlow(duration, queued, deciding, batch) }
         }

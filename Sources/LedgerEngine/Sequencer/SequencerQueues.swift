@@ -114,7 +114,7 @@ struct SequencerQueues {
     private var isWriting = false
     /// When the batches were begun that are not delivered yet.
     private var undelivered: Deque<UInt64> = []
-    /// When the last one was delivered, and how long it took after the one before it.
+    /// When the last one was delivered, and how long that took after it was decided and after the one before it.
     private var lastDelivery: UInt64 = 0
     private var commitNanoseconds: UInt64 = 0
     /// Whether it was woken for a lone JWS that it has not taken yet.
@@ -371,17 +371,19 @@ struct SequencerQueues {
     func charge(_ lane: Lane, _ cost: Int) { verified.charge(lane, cost) }
 
     /// The answers of the oldest batch were handed to its lanes.
+    /// - Parameter deciding: the nanoseconds from its beginning until it was decided.
     /// - Returns: the nanoseconds since it was begun.
     @discardableResult
-    mutating func delivered() -> UInt64 {
+    mutating func delivered(deciding: UInt64 = 0) -> UInt64 {
         guard let begin = undelivered.popFirst() else { preconditionFailure("no batch was begun") }
         let now = now()
-        commitNanoseconds = now - max(begin, lastDelivery)
+        commitNanoseconds = now - min(max(begin + deciding, lastDelivery), now)
         lastDelivery = now
         return now - begin
     }
 
-    /// Few, for whom a token that asks for little waits; more where a commit takes long however few it has.
+    /// Few, for whom a token that asks for little waits; more where a commit takes long however few it has. What
+    /// deciding took counts for nothing: with more operations it would only take longer.
     private var operationsPerSharedCommit: Int {
         let worth = commitNanoseconds / limits.sharedCommitNanosecondsPerOperation
         let most = min(limits.operationsPerLongSharedCommitMax, limits.operationsPerCommitMax)

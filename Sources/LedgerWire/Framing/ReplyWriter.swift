@@ -1,32 +1,49 @@
 package import LedgerTypes
 import StrictJSON
 
-/// Writes replies, a line each, or several as one line between `beginBatch` and `endBatch`. The bytes are one buffer
-/// that is used again after `removeWholeLines`.
+/// Writes replies, a line each, or several as one line between `beginBatch` and `endBatch`. The bytes are one buffer,
+/// which is taken from its front piece by piece, and used again.
 package struct ReplyWriter: Sendable {
     private var json: JSONWriter
     /// Where the batch begins that is not ended.
     private var batchStart: Int?
+    /// How many bytes at the front were removed, and are in memory still.
+    private var removed = 0
 
     package init(capacity: Int = 4_096) { json = JSONWriter(capacity: capacity) }
 
     /// What was written and not removed: whole lines, and a batch that is not ended.
-    package var bytes: [UInt8] { json.bytes }
+    package var bytes: [UInt8] { removed == 0 ? json.bytes : Array(json.bytes[removed...]) }
+
+    /// How many bytes that is.
+    package var count: Int { json.bytes.count - removed }
+
+    /// How many bytes of memory are kept for it.
+    package var capacity: Int { json.bytes.capacity }
 
     /// How many of the bytes are whole lines.
-    package var wholeLineBytes: Int { batchStart ?? json.bytes.count }
+    package var wholeLineBytes: Int { (batchStart ?? json.bytes.count) - removed }
 
     /// How many bytes a batch has that is not ended.
-    package var batchBytes: Int { json.bytes.count - wholeLineBytes }
+    package var batchBytes: Int { json.bytes.count - (batchStart ?? json.bytes.count) }
 
-    /// Forgets whole lines and keeps the memory.
-    package mutating func removeWholeLines() {
-        if let batchStart {
-            json.bytes.removeFirst(batchStart)
-            self.batchStart = 0
-        } else {
+    /// Removes the first bytes of whole lines, and keeps the memory.
+    /// - Returns: what `body` makes of them before.
+    package mutating func take<Result>(_ count: Int, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        precondition(count <= wholeLineBytes, "a batch that is not ended is written as a whole")
+        let taken = removed..<removed + count
+        let result = json.bytes.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[taken])) }
+        removed += count
+        if removed == json.bytes.count {
             json.removeAll()
+            removed = 0
+        } else if removed >= json.bytes.count / 2 {
+            // No byte is moved more often than once for each that was removed.
+            json.bytes.removeFirst(removed)
+            batchStart = batchStart.map { $0 - removed }
+            removed = 0
         }
+        return result
     }
 
     /// One reply: a line of its own, or the next member of the batch.

@@ -71,7 +71,7 @@ struct Transcript {
                 let ledger = ledgers.isEmpty ? "" : "\(ledgers[place]): "
                 relayed += requests.map { "\(ledger)\(Transcript.name($0)) for \(client ?? "anybody")" }
             case .reload: did.append("reload")
-            case .write: written += state.takeReplies { $0 }
+            case .write: written += state.takeReplies { Array($0) }
             case .flush: did.append("flush")
             case .read: did.append("read")
             case .linger: did.append("linger")
