@@ -16,4 +16,14 @@ import Testing
             use.during { use.during {} }
         }
     }
+
+    @Test func whereTheyWaitTwoUseItOneAfterTheOther() async {
+        await #expect(processExitsWith: .success) {
+            let use = SoleUse(waits: true)
+            let threads = try ["one", "other"].map { name in
+                try EngineThread(name) { for _ in 0..<1_000 { use.during {} } }
+            }
+            for thread in threads { thread.join() }
+        }
+    }
 }

@@ -13,9 +13,8 @@ package import Ledger
 /// is ``LiveTables``. ``Leader`` takes the lead of the log at the start and after each failure.
 ///
 /// Roles: *leads*; *follows* (it is a ``Standby`` of another ledger that leads); *shares* (it is a ``Node`` of a shared
-/// log that another node leads). ``promote()`` ends following: then the lead is taken as after a failure. A node goes
-/// from *shares* to *leads* when no node leads, and back whenever its log fails or another leads, as often as that
-/// comes: a leader of a shared log that cannot append is a follower that takes the lead again if nobody else does.
+/// log that another node leads: ``Leadership``). ``promote()`` ends following: then the lead is taken as after a
+/// failure.
 ///
 /// Invariants:
 /// 1. A batch is done after its block is durable, and after every batch before it. A read-only batch is done after
@@ -27,8 +26,8 @@ package import Ledger
 ///    runs the tables get no block before that.
 ///
 /// `fault` and `commit` are called by one thread at a time, which is checked; it owns everything that is not in one of
-/// the parts. A node's ``LogFollower`` changes the role on its own thread: a lock keeps that and the committing thread
-/// apart.
+/// the parts. A node's ``LogFollower`` changes the role on its own thread: the lock in `committing` keeps that and the
+/// committing thread apart.
 package final class Engine: Store, @unchecked Sendable {
     /// Whose ledger it is, and how it is run.
     package struct Configuration: Sendable {
@@ -71,39 +70,17 @@ package final class Engine: Store, @unchecked Sendable {
     private let standbys: Standbys
     /// The same, where nobody else stops it.
     private let ownStandbys: Standbys?
-    private let role: Monitor<Role>
+    /// This ledger as a standby; `nil` where it leads, or is a node.
+    private let asStandby: Monitor<Standby?>
     private let following: FollowingBatches
-    private let node: Node?
     /// Of a node.
-    private let follower: LogFollower?
+    private let leadership: Leadership?
 
-    // The committing thread's, whichever that is.
-    private let committing = SoleUse()
-    /// Of a node: held by whoever commits, or changes the role.
-    private let turn: Monitor<Void>?
+    /// The turn of the committing thread, whichever that is; of a node, also of whoever changes the role.
+    private let committing: SoleUse
     private let leading: LeadingBatches
     /// Whether the next batch was made up in the belief that it can be made durable; `nil` where nobody asked.
     private var isBelievedToWork: Bool?
-
-    private enum Role {
-        case leads
-        case follows(Standby)
-        case shares
-
-        var standby: Standby? {
-            switch self {
-            case .leads, .shares: nil
-            case .follows(let standby): standby
-            }
-        }
-
-        var isLeading: Bool {
-            switch self {
-            case .leads: true
-            case .follows, .shares: false
-            }
-        }
-    }
 
     /// Takes the lead of the log, or follows, and brings the projection to its head.
     /// - Parameters:
@@ -134,8 +111,8 @@ package final class Engine: Store, @unchecked Sendable {
         precondition(node.map { $0.log === log } ?? true, "a node of another log")
         precondition(node == nil || following == nil, "a node is no standby")
         self.log = log
-        self.node = node
-        turn = node.map { _ in Monitor(()) }
+        let committing = SoleUse(waits: node != nil)
+        self.committing = committing
         self.report = report
         // Before a block is added: a log that went back in time is left as it is.
         try projection.check(against: log)
@@ -193,35 +170,33 @@ package final class Engine: Store, @unchecked Sendable {
         self.following = FollowingBatches(tables, appender)
         let decider = Decider(
             log, tables.projection, configuration, figures: figures, hash: hash, now: ledgerNow, report: report)
-        leading = LeadingBatches(
+        let leading = LeadingBatches(
             log, leader, decider, tables, appender, standbys, configuration, leadsAgain: node == nil,
             figures: figures, now: ledgerNow)
+        self.leading = leading
         let follower = following.map {
             Follower(
                 $0, configuration.ledger, log: log, appender: appender, projector: tables.projector, standbys: standbys,
                 entries: entries, names: names, limits: configuration.limits, hash: hash, owed: owed, report: report)
         }
         if let following, let follower {
-            role = Monitor(.follows(Standby(following, follower, appender)))
+            asStandby = Monitor(Standby(following, follower, appender))
         } else {
-            role = Monitor(node == nil ? .leads : .shares)
+            asStandby = Monitor(nil)
         }
-        self.follower = node.map {
-            LogFollower(
+        leadership = node.map {
+            let follower = LogFollower(
                 $0, appender: appender, projector: tables.projector, blocks: standbys.feed, entries: entries,
                 limits: configuration.limits, hash: hash, report: report)
+            return Leadership($0, follower, leading, appender, committing, report: report)
         }
         do {
             if let follower {
                 try follower.begin(mustSettle: mustSettle)
-            } else if let follower = self.follower {
-                try follower.begin { [unowned self] in
-                    try takeLead()
-                } stepDown: { [unowned self] reason in
-                    stepDown(reason)
-                } handOver: { [unowned self] in
-                    _ = try stepDown()
-                }
+            } else if let leadership {
+                // The catalog's new currencies are in a block before anything uses them; where that fails, in a later
+                // one.
+                try leadership.begin { [unowned self] in _ = try? run(Needs()) { _ in } }
             } else {
                 try leading.readBooks()
                 if opened.failure == nil { try appendCurrencies() }
@@ -254,11 +229,11 @@ package final class Engine: Store, @unchecked Sendable {
     // MARK: Committing
 
     package func fault() -> StoreError? {
-        during {
+        committing.during {
             if let standby { return standby.refusal }
-            if let node, !leadsShared() {
+            if let leadership, !leadership.leadsStill() {
                 isBelievedToWork = false
-                return node.refusal
+                return leadership.refusal
             }
             do throws(StoreError) {
                 try leading.recover()
@@ -276,31 +251,21 @@ package final class Engine: Store, @unchecked Sendable {
         _ needs: Needs, each: () -> [Needs], isLast: Bool, _ decide: (inout Books, [StoreError?]) -> Result,
         done: @escaping @Sendable (Swift.Result<Result, StoreError>) -> Void
     ) {
-        during {
+        committing.during {
             appender.awaitRoom()
             let isBelievedToWork = self.isBelievedToWork.take() ?? false
             if standby != nil {
                 return following.commit(needs, each: each, isLast: isLast, on: &leading.decider, decide, done: done)
             }
-            if let node, !leadsShared() {
+            if let leadership, !leadership.leadsStill() {
                 return following.commit(
                     needs, each: each, isLast: isLast, on: &leading.decider,
-                    fault: isBelievedToWork ? node.refusal : needs.isRead ? lookFault() : nil, decide, done: done)
+                    fault: isBelievedToWork ? leadership.refusal : needs.isRead ? leadership.lookFault() : nil, decide,
+                    done: done)
             }
             leading.commit(
                 needs, each: each, isLast: isLast, isBelievedToWork: isBelievedToWork, decide, done: done)
         }
-    }
-
-    /// What one thread at a time does.
-    private func during<Result, Failure: Error>(
-        _ body: () throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        guard let turn else { return try committing.during(body) }
-        let result = turn.withLock { _ in
-            Swift.Result { () throws(Failure) in try committing.during(body) }
-        }
-        return try result.get()
     }
 
     /// Commits one batch and waits until it is done.
@@ -357,7 +322,7 @@ package final class Engine: Store, @unchecked Sendable {
         do {
             return try tables.read(body)
         } catch let error as StoreError {
-            if appender.failure == nil || !role.withLock({ $0.isLeading }) {
+            if appender.failure == nil || !isLeading {
                 tables.damage.note(error, isOfRequest: true)
             }
             throw error
@@ -368,18 +333,21 @@ package final class Engine: Store, @unchecked Sendable {
 
     // MARK: The role
 
-    private var standby: Standby? { role.withLock { $0.standby } }
+    private var standby: Standby? { asStandby.withLock { $0 } }
+
+    /// Whether this ledger leads; asked by any thread.
+    private var isLeading: Bool { leadership.map { $0.leads } ?? (standby == nil) }
 
     package func promote() throws(StoreError) -> Promotion {
-        try during { () throws(StoreError) in
-            if let node {
-                guard leadsShared() else { throw node.refusal }
+        try committing.during { () throws(StoreError) in
+            if let leadership {
+                guard leadership.leadsStill() else { throw leadership.refusal }
                 return Promotion(promoted: false, block: appender.head.number, term: leading.term)
             }
             let standby = standby
             if let standby {
                 try standby.endFollowing()
-                role.withLock { $0 = .leads }
+                asStandby.withLock { $0 = nil }
                 standbys.begin()
             }
             do throws(StoreError) {
@@ -392,93 +360,15 @@ package final class Engine: Store, @unchecked Sendable {
         }
     }
 
-    // MARK: A node of a shared log
-
-    /// Whether this node leads; one whose log has failed does no more.
-    private func leadsShared() -> Bool {
-        guard role.withLock({ $0.isLeading }) else { return false }
-        guard let failure = appender.failure else { return true }
-        follow(because: failure)
-        return false
-    }
-
     package func stepDown() throws -> Handover {
-        guard let node, let follower else { return Handover(steppedDown: false, block: appender.head.number) }
-        return try during { () throws(StoreError) in
-            if leadsShared() { appender.awaitIdle() }
-            guard leadsShared() else { throw node.refusal }
-            // It takes the lead again only where nobody else does.
-            follower.abstain()
-            node.log.giveBack()
-            follow(because: LogError(.superseded, "it gives the lead to another, as it was asked"))
-            return Handover(steppedDown: true, block: appender.head.number)
-        }
-    }
-
-    /// Why this node cannot read all that was acknowledged up to now; `nil` where it has that.
-    private func lookFault() -> StoreError? {
-        do {
-            try follower?.look()
-            return nil
-        } catch let error as LogError {
-            return StoreError(behind: error)
-        } catch {
-            return error as? StoreError ?? StoreError("\(error)")
-        }
-    }
-
-    /// Takes the lead, which nobody has. Called by the follower's thread.
-    private func takeLead() throws {
-        guard let follower else { preconditionFailure("it is no node") }
-        // May wait for the store: reads go on meanwhile.
-        try log.settle()
-        let result = during {
-            Result {
-                // A batch that was decided while this node followed may not be answered yet.
-                appender.awaitIdle()
-                let end = log.head?.number ?? 0
-                try follower.check(end: end)
-                try follower.read(through: end)
-                let first = try leading.beginTerm()
-                role.withLock { $0 = .leads }
-                follower.endFollowing()
-                report(.leads(first))
-            }
-        }
-        do {
-            try result.get()
-        } catch {
-            // Whoever could lead is not kept from it by who cannot.
-            follower.abstain(hasFailed: true)
-            node?.log.giveBack()
-            throw error
-        }
-        // The catalog's new currencies are in a block before anything uses them; where that fails, in a later one.
-        _ = try? run(Needs()) { _ in }
-    }
-
-    /// Follows, for another node leads. Called by the follower's thread.
-    private func stepDown(_ reason: LogError) {
-        during {
-            guard role.withLock({ $0.isLeading }) else { return }
-            follow(because: appender.failure ?? reason)
-        }
-    }
-
-    /// Drops the books, and follows from the last block that is durable here: what is in doubt is read, or is not
-    /// there, once somebody leads.
-    private func follow(because reason: LogError) {
-        leading.endTerm(because: reason)
-        role.withLock { $0 = .shares }
-        report(.steppedDown(reason))
-        follower?.follow()
+        try leadership?.handOver() ?? Handover(steppedDown: false, block: appender.head.number)
     }
 
     // MARK: How it is
 
     package var standing: StoreStanding {
         var standing = StoreStanding()
-        standing.leads = role.withLock { $0.isLeading }
+        standing.leads = isLeading
         standing.block = appender.head.number
         if standing.leads { standing.logFailure = appender.failure }
         (standing.projected, standing.unprojectedBytes, standing.projectionFailure) = tables.projector.standing
@@ -494,40 +384,16 @@ package final class Engine: Store, @unchecked Sendable {
         tables.checker.stop()
         let standby = standby
         standby?.stop()
-        follower?.stop()
+        leadership?.stop()
         appender.stop()
         // Another node may lead while the tables are brought up to here.
-        node?.log.giveBack()
+        leadership?.giveBack()
         tables.projector.stop()
         ownStandbys?.stop()
         leading.decider.lose()
         log.close()
         try tables.projection.close()
         if let fault = standby?.fault { throw fault }
-    }
-}
-
-extension OpenedLog {
-    /// What a node's log has, which another may lead.
-    fileprivate init(
-        following log: any BlockLog, hash: @escaping HashFunction, now: (_ last: Timestamp?) -> Timestamp
-    ) throws {
-        let last = try log.head.flatMap { try log.read(after: $0.number - 1, bytesMax: 0).first }
-        _ = now(try last.map { try Block(opening: $0, checks: .hashes(hash)).time })
-        self.init(head: last?.head ?? .empty, failure: LogError(.superseded, "no node is known yet to lead"))
-    }
-}
-
-extension StoreError {
-    /// What a shared log's failure means for the requests that met it: where another node leads, they are told which.
-    /// - Parameter adds: whether they add something, which may be there where nobody knows.
-    fileprivate init(_ error: LogError, adds: Bool, of node: Node) {
-        let changedNothing = error.kind == .superseded || error.kind == .notAppended || error.kind == .unknown && !adds
-        if changedNothing, let leader = try? node.log.standing().leader {
-            self.init(.notLeader(address: leader.address), error.description)
-        } else {
-            self.init(error)
-        }
     }
 }
 
