@@ -21,10 +21,31 @@ import Testing
         ("\u{202E}", "U+202E"), ("\u{2028}", "U+2028"), ("\u{2029}", "U+2029"), ("\u{2066}", "U+2066"),
         ("\u{200B}", "U+200B"), ("\u{200F}", "U+200F"), ("\u{FEFF}", "U+FEFF"), ("\u{AD}", "U+00AD"),
         ("\u{E0041}", "U+E0041"), ("\u{200D}", "U+200D"), ("\u{A0}", "U+00A0"), ("\u{3164}", "U+3164"),
-        ("\u{FE0F}", "U+FE0F"), ("\u{2800}", "U+2800"), ("\u{13430}", "U+13430"),
+        ("\u{FE0F}", "U+FE0F"), ("\u{2800}", "U+2800"), ("\u{13430}", "U+13430"), ("\u{FFFE}", "U+FFFE"),
+        ("\u{FFFF}", "U+FFFF"), ("\u{FDD0}", "U+FDD0"), ("\u{FDEF}", "U+FDEF"), ("\u{10FFFF}", "U+10FFFF"),
+        ("\u{0}", "U+0000"), ("\u{7}", "U+0007"), ("\u{7F}", "U+007F"), ("\u{9F}", "U+009F"), ("\t", "U+0009"),
     ]) func whatNobodySeesIsShownByItsNumber(character: String, number: String) {
         #expect(Self.text { $0.name("a\(character)b") } == "<bdi>a<span class=\"unseen\">\(number)</span>b</bdi>")
         #expect(Self.text { $0.visible("a\(character)b") } == "a\(number)b")
+    }
+
+    /// As text of the program itself they cannot stand either.
+    @Test(arguments: ["\u{0}", "\u{1F}", "\u{7F}", "\u{80}", "\u{FFFE}", "\u{1FFFF}", "\u{FDD0}"])
+    func whatAPageMayNotHaveIsReplacedInText(character: String) {
+        #expect(Self.text { $0.text("a\(character)b") } == "a\u{FFFD}b")
+    }
+
+    /// The space is there for whoever copies the name, and a mark for whoever reads it.
+    @Test(arguments: [
+        (" a", "_a"), ("a ", "a_"), ("a  b", "a _b"), ("  a   b  ", "__a __b _"), ("a b", "a b"), (" ", "_"),
+    ]) func spacesThatNobodyWouldSeeAreMarked(name: String, shown: String) {
+        let marked = shown.replacing("_", with: "<span class=\"space\"> </span>")
+        #expect(Self.text { $0.name(name) } == "<bdi>\(marked)</bdi>")
+        #expect(Self.text { $0.visible(name) } == shown.replacing("_", with: "U+0020"))
+    }
+
+    @Test func namesKeepTheirSpacesAndStillWrap() {
+        #expect("\(PageStyle.css)".contains("\nbdi { white-space: pre-wrap; white-space: break-spaces; }\n"))
     }
 
     @Test func whatJoinsLettersStays() {
