@@ -22,7 +22,7 @@ package enum PageStyle {
         bdi { white-space: pre-wrap; white-space: break-spaces; }
         .space { box-shadow: inset 0 -.2em var(--b); border-radius: 1px; }
         .unseen { font: .75em ui-monospace, "DejaVu Sans Mono", monospace; border: 1px solid var(--b);
-          color: var(--b); border-radius: 3px; padding: 0 .2em; margin: 0 .1em; white-space: nowrap; }
+          color: var(--ink); border-radius: 3px; padding: 0 .2em; margin: 0 .1em; white-space: nowrap; }
         section { border-top: 2px solid var(--rule); margin-top: 1.75rem; padding-top: 1.25rem; }
         .beside { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr));
           gap: 1rem 2rem; align-items: start; }

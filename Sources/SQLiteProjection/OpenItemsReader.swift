@@ -21,12 +21,14 @@ struct OpenItemsReader {
         hash: @escaping HashFunction
     ) throws {
         self.db = db
-        let state = try StoredState(db)
-        codes = state.currencies
+        let state = try StoredState(rowOf: db)
+        codes = try StoredState.currencies(db)
         entry = state.position.entry
+        // Nobody asks these books for their totals.
         var books = Books(
-            catalog: Catalog(currencies: [:], products: [String: Catalog.Product]()), known: state.currencies,
-            position: state.position, totals: state.totals.sums, closedThrough: state.closedThrough, hash: hash)
+            catalog: Catalog(currencies: [:], products: [String: Catalog.Product]()), known: codes,
+            position: state.position, totals: Totals(currencies: codes.count), closedThrough: state.closedThrough,
+            hash: hash)
         let players = try PlayerLoader(db, suspects)
         try players.begin()
         guard let id = try players.findAccount(account, books) else {

@@ -66,7 +66,7 @@ public struct OpenLot: Hashable, Sendable {
     }
 }
 
-/// A hold that was neither captured nor released, and whose end was not posted.
+/// A hold that was neither captured nor released, and is not over.
 public struct OpenHoldView: Hashable, Sendable {
     /// The key of the request that set it aside, by which it is captured or released.
     public var key: RequestKey
