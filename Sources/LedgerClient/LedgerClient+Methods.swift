@@ -121,10 +121,14 @@ extension LedgerClient {
 
     /// A page of a player's lots that are open, newest first: what is left of what they bought and were given, until
     /// when, and what of it is set aside or owed.
-    public func lots(_ query: OpenItemsQuery) async throws -> OpenLotsPage { try await call(Methods.lots, query) }
+    public func lots(_ query: OpenItemsQuery) async throws -> OpenItemsPage<OpenLot> {
+        try await call(Methods.lots, query)
+    }
 
     /// A page of a player's holds that are open, newest first.
-    public func holds(_ query: OpenItemsQuery) async throws -> OpenHoldsPage { try await call(Methods.holds, query) }
+    public func holds(_ query: OpenItemsQuery) async throws -> OpenItemsPage<OpenHoldView> {
+        try await call(Methods.holds, query)
+    }
 
     /// What an account's name, a token, a key or a transaction id is to the ledger, and whose.
     public func find(_ query: FindQuery) async throws -> Finding { try await call(Methods.find, query) }

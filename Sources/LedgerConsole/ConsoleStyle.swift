@@ -40,8 +40,6 @@ enum ConsoleStyle {
         .notice.debt { border-color: var(--b); background: var(--warm); }
         .notice.bad { border-color: var(--bad); }
         .notice.good { border-color: var(--good); }
-        .unseen { font: .75em ui-monospace, "DejaVu Sans Mono", monospace; border: 1px solid var(--bad);
-          color: var(--bad); border-radius: 3px; padding: 0 .2em; margin: 0 .1em; white-space: nowrap; }
         .facts { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 15rem), 1fr));
           gap: .9rem 1.5rem; margin: 1rem 0; }
         .facts dt { color: var(--quiet); font-size: .85rem; }

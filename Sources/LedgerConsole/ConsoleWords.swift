@@ -27,9 +27,9 @@ enum ConsoleWords {
         thousandths.map { Quantity.money.text(Int128($0)) + (currency.map { "\u{00A0}\($0)" } ?? "") }
     }
 
-    /// Behind the name of a product, how many of it; nothing where it is one.
-    static func write(quantity: Int64, _ page: inout HTML) {
-        if quantity != 1 { page.text("\u{00A0}\u{00D7}\u{00A0}\(units(quantity))") }
+    /// Behind the name of a product, how many of it; nothing where it is one, or nobody says.
+    static func write(quantity: Int64?, _ page: inout HTML) {
+        if let quantity, quantity != 1 { page.text("\u{00A0}\u{00D7}\u{00A0}\(units(quantity))") }
     }
 
     /// A share in thousandths of a percent, as `100 %` or `12.5 %`.

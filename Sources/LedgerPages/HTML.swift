@@ -34,20 +34,23 @@ package struct HTML {
     package mutating func text(_ text: String) { bytes += HTML.escaped(text) }
 
     /// What people outside of this program have named: it may run in either direction, and what is around it does not.
-    /// Characters of it that nobody sees, and that would have it seem to be another, are shown by their numbers.
+    /// Characters of it that nobody sees, and that would have it seem to be another, are shown by their numbers; spaces
+    /// at its ends, or behind another, are marked, and stay what they are for whoever copies the name.
     package mutating func name(_ name: String) {
         element("bdi") { page in
             var seen = String.UnicodeScalarView()
-            var before: Unicode.Scalar?
-            for scalar in name.unicodeScalars {
-                defer { before = scalar }
-                guard HTML.isUnseen(scalar, behind: before) else {
+            for (scalar, sight) in HTML.sights(of: name) {
+                if sight == .itself {
                     seen.append(scalar)
                     continue
                 }
                 page.text(String(seen))
                 seen = String.UnicodeScalarView()
-                page.element("span", ["class": "unseen"], HTML.number(scalar))
+                if sight == .markedSpace {
+                    page.element("span", ["class": "space"], " ")
+                } else {
+                    page.element("span", ["class": "unseen"], HTML.number(scalar))
+                }
             }
             page.text(String(seen))
         }
@@ -55,26 +58,50 @@ package struct HTML {
 
     /// The same where no element may stand, as in a title.
     package mutating func visible(_ name: String) {
-        var before: Unicode.Scalar?
-        for scalar in name.unicodeScalars {
-            text(HTML.isUnseen(scalar, behind: before) ? HTML.number(scalar) : String(scalar))
-            before = scalar
+        for (scalar, sight) in HTML.sights(of: name) {
+            text(sight == .itself ? String(scalar) : HTML.number(scalar))
+        }
+    }
+
+    /// How a character of a name is shown.
+    private enum Sight {
+        case itself
+        /// A space that nobody would see.
+        case markedSpace
+        case number
+    }
+
+    private static func sights(of name: String) -> [(Unicode.Scalar, Sight)] {
+        let scalars = Array(name.unicodeScalars)
+        return scalars.indices.map { place in
+            let (scalar, before) = (scalars[place], place > 0 ? scalars[place - 1] : nil)
+            if scalar == " " {
+                let isSeen = place > 0 && place < scalars.count - 1 && before != " "
+                return (scalar, isSeen ? .itself : .markedSpace)
+            }
+            return (scalar, isUnseen(scalar, behind: before) ? .number : .itself)
         }
     }
 
     /// What changes the direction of letters around it (UAX #9 §2), breaks lines, is a space that is not the usual one,
-    /// or has no ink; but not what joins letters, or chooses their form, where some scripts need it.
+    /// has no ink, or may not stand in a page at all; but not what joins letters, or chooses their form, where some
+    /// scripts need it.
     private static func isUnseen(_ scalar: Unicode.Scalar, behind before: Unicode.Scalar?) -> Bool {
         switch scalar.value {
-        case 0x20: return false
         case 0x200C, 0x200D, 0xFE00...0xFE0F: return before?.isASCII ?? true
         // Braille without a dot.
         case 0x2800: return true
         default:
             let properties = scalar.properties
             return properties.isWhitespace || properties.isDefaultIgnorableCodePoint
-                || properties.generalCategory == .format
+                || properties.generalCategory == .format || isForbidden(scalar)
         }
+    }
+
+    /// What neither HTML nor XML may have: control characters, and what is no character.
+    private static func isForbidden(_ scalar: Unicode.Scalar) -> Bool {
+        if scalar == "\t" || scalar == "\n" { return false }
+        return scalar.properties.generalCategory == .control || scalar.properties.isNoncharacterCodePoint
     }
 
     private static func number(_ scalar: Unicode.Scalar) -> String {
@@ -102,7 +129,7 @@ package struct HTML {
     private mutating func append(_ markup: StaticString) { markup.withUTF8Buffer { bytes += $0 } }
 
     /// For the text of an element and for a value between quotation marks. Characters that neither HTML nor XML may
-    /// have are U+FFFD.
+    /// have are U+FFFD; a name shows which they are.
     static func escaped(_ text: String) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.utf8.count)
@@ -113,10 +140,8 @@ package struct HTML {
             case ">": bytes += "&gt;".utf8
             case "\"": bytes += "&quot;".utf8
             case "'": bytes += "&#39;".utf8
-            case "\t", "\n": bytes += String(scalar).utf8
-            case "\u{0}"..<"\u{20}", "\u{7F}"..."\u{9F}": bytes += "\u{FFFD}".utf8
-            case _ where scalar.value & 0xFFFE == 0xFFFE || (0xFDD0...0xFDEF).contains(scalar.value):
-                bytes += "\u{FFFD}".utf8
+            case " "..."~": bytes.append(UInt8(truncatingIfNeeded: scalar.value))
+            case _ where isForbidden(scalar): bytes += "\u{FFFD}".utf8
             case _: bytes += String(scalar).utf8
             }
         }

@@ -18,6 +18,11 @@ package enum PageStyle {
         header p, #notes p { color: var(--quiet); max-width: 46rem; margin: .25rem 0 .75rem; overflow-wrap: anywhere; }
         nav { display: flex; flex-wrap: wrap; gap: .25rem .9rem; }
         a { color: var(--link); overflow-wrap: anywhere; }
+        /* Names: each space is there, and a line may end behind it. */
+        bdi { white-space: pre-wrap; white-space: break-spaces; }
+        .space { box-shadow: inset 0 -.2em var(--b); border-radius: 1px; }
+        .unseen { font: .75em ui-monospace, "DejaVu Sans Mono", monospace; border: 1px solid var(--b);
+          color: var(--ink); border-radius: 3px; padding: 0 .2em; margin: 0 .1em; white-space: nowrap; }
         section { border-top: 2px solid var(--rule); margin-top: 1.75rem; padding-top: 1.25rem; }
         .beside { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr));
           gap: 1rem 2rem; align-items: start; }
@@ -40,7 +45,7 @@ package enum PageStyle {
         tr > :last-child { padding-right: 0; }
         thead th { color: var(--quiet); font-weight: 500; vertical-align: bottom; }
         tbody th { font-weight: 400; white-space: nowrap; }
-        tbody th bdi { white-space: normal; overflow-wrap: anywhere; }
+        tbody th bdi { overflow-wrap: anywhere; }
         .name { min-width: 8rem; overflow-wrap: anywhere; }
         .number { text-align: right; white-space: nowrap; }
         thead .number { white-space: normal; }

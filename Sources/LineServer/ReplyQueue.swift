@@ -37,7 +37,7 @@ struct ReplyQueue {
 
     /// Where it is counted what became of requests; `nil` where nobody does.
     let figures: RequestFigures?
-    /// Where requests are traced: the trace that these are of, and the batch whose answers are settled.
+    /// Where requests are traced: the trace that these are of, and the batch whose answers come next.
     var parent: RequestSpans.Parent?
     var commit: CommitTrace?
     private var slots = CircularBuffer<Slot>()
@@ -127,8 +127,9 @@ struct ReplyQueue {
     /// - Parameter ledger: which it is, where there are several.
     /// - Returns: whether there was any.
     @discardableResult
-    mutating func settle(_ answers: [Answer] = [], of ledger: LedgerName? = nil) -> Bool {
-        var answers = answers[...]
+    mutating func settle(_ given: RequestRoute.Answers = .init(list: []), of ledger: LedgerName? = nil) -> Bool {
+        if given.haveWaited { commit = nil }
+        var answers = given.list[...]
         defer { precondition(answers.isEmpty, "more answers than requests") }
         return settle(of: ledger) { answers.popFirst().map { Reply($0) } }
     }

@@ -16,6 +16,13 @@ struct RequestRoute {
         case leader(at: Int, client: String?)
     }
 
+    /// Answers that the ledger here gave, and that are told.
+    struct Answers {
+        var list: [Answer]
+        /// Whether some of them waited for the others, so that they may be of several batches.
+        var haveWaited = false
+    }
+
     /// Who has what is not answered yet, or had it last.
     private(set) var destination = Destination.ledger(at: 0)
     /// Whether another node leads the ledger at a place, to which requests are passed on; `nil` where that is never so.
@@ -102,12 +109,13 @@ struct RequestRoute {
     /// The ledger's next answers. Passes on in the place of an answer what another node has to carry out, which leads
     /// by now.
     /// - Returns: the answers to all else.
-    mutating func answered(_ answers: [Answer]) -> [Answer] {
-        guard let isLedElsewhere, case .ledger(let place) = destination else { return answers }
+    mutating func answered(_ answers: [Answer]) -> Answers {
+        guard let isLedElsewhere, case .ledger(let place) = destination else { return Answers(list: answers) }
+        let haveWaited = stranded.isWaiting
         let outcome = stranded.take(answers) { isLedElsewhere(place) }
         if !outcome.relayed.isEmpty {
             (relayed, destination) = (outcome.relayed, .leader(at: place, client: outcome.client))
         }
-        return outcome.answers
+        return Answers(list: outcome.answers, haveWaited: haveWaited)
     }
 }

@@ -3,26 +3,65 @@ import Ledger
 
 /// Reads what the wallets of an account have open, the newest first, in one snapshot: lots and holds of the account and
 /// of the tokens that are linked to it. Their numbers are found in an index that has the open ones alone.
+///
+/// What has run out is not open any more, whether or not its entry is posted. Where something has that is not, the
+/// books post it in memory, as they do for a balance, and say what is open then.
 struct OpenItemsReader {
     private let db: Database
     private let codes: [CurrencyCode]
+    private let entry: EntryID
+    /// All whose lots and holds are the account's by now; none where there is no such account.
+    private let members: [PlayerID]
+    /// The player once everything is posted that has run out; `nil` where nothing has that the tables do not say.
+    private let settled: Player?
 
-    init(_ db: Database) throws {
+    /// - Parameter time: of the read.
+    init(
+        _ db: Database, of account: AccountName, at time: Timestamp, _ suspects: SuspectTables,
+        hash: @escaping HashFunction
+    ) throws {
         self.db = db
+        let state = try StoredState(rowOf: db)
         codes = try StoredState.currencies(db)
+        entry = state.position.entry
+        // Nobody asks these books for their totals.
+        var books = Books(
+            catalog: Catalog(currencies: [:], products: [String: Catalog.Product]()), known: codes,
+            position: state.position, totals: Totals(currencies: codes.count), closedThrough: state.closedThrough,
+            hash: hash)
+        let players = try PlayerLoader(db, suspects)
+        try players.begin()
+        guard let id = try players.findAccount(account, books) else {
+            members = []
+            settled = nil
+            return
+        }
+        let last = try players.allLinks(of: id, books).last
+        members = try players.members(of: last.map { try players.owner(of: $0.account, books) } ?? id)
+        guard try ExpiryLoader(db, players, suspects).hasDue(account, by: books.entryTime(time), books) else {
+            settled = nil
+            return
+        }
+        try players.load(account, withLots: true, into: &books)
+        settled = books.settled(account, at: time)
     }
 
-    func lots(_ query: OpenItemsQuery) throws -> OpenLotsPage {
-        let members = try members(of: query.account)
-        let numbers = try numbers(
-            "SELECT id FROM lot INDEXED BY lot_open WHERE account = ?1 AND is_open", of: members, query)
+    func lots(_ query: OpenItemsQuery) throws -> OpenItemsPage<OpenLot> {
+        let open = settled.map { player in
+            Dictionary(
+                uniqueKeysWithValues: player.wallets.filter { isAsked($0.currency, by: query) }.flatMap(\.open)
+                    .map { ($0.id, $0) })
+        }
+        let numbers =
+            try open.map { newest($0.keys, query) }
+            ?? numbers("SELECT id FROM lot INDEXED BY lot_open WHERE account = ?1 AND is_open", query)
         let select = try PreparedStatement(
             db,
             """
             SELECT \(StoredLot.columns(of: "l")), p.product
             FROM lot AS l LEFT JOIN purchase AS p ON p.transaction_id = l.transaction_id WHERE l.id = ?
             """)
-        let (lots, next) = try page(numbers, query, bytes: \.resultBytes) { id in
+        return try page(numbers, query, bytes: \.resultBytes) { id in
             select.bind(1, id)
             return try select.first { row in
                 let stored = try StoredLot(row)
@@ -30,20 +69,20 @@ struct OpenItemsReader {
                 guard members.contains(stored.account), stored.lot.isOpen,
                     (product == nil) == (stored.lot.transaction == nil)
                 else { throw StoreError.corrupt("lot \(id) is not open, or its purchase is missing") }
+                let lot = open?[id] ?? stored.lot
                 return OpenLot(
-                    lot: id, currency: try code(Int64(stored.currency), "lot \(id)"), lotClass: stored.lot.lotClass,
-                    time: stored.lot.time, transaction: stored.lot.transaction, product: product,
-                    granted: stored.lot.granted, remaining: stored.lot.remaining, held: stored.lot.held,
-                    debt: stored.lot.owed, expiresAt: stored.lot.expiresAt)
+                    lot: id, currency: try code(Int64(stored.currency), "lot \(id)"), lotClass: lot.lotClass,
+                    time: lot.time, transaction: lot.transaction, product: product, granted: lot.granted,
+                    remaining: lot.remaining, held: lot.held, debt: lot.owed, expiresAt: lot.expiresAt)
             }
         }
-        return OpenLotsPage(entry: try StoredState(rowOf: db).position.entry, lots: lots, next: next)
     }
 
-    func holds(_ query: OpenItemsQuery) throws -> OpenHoldsPage {
-        let members = try members(of: query.account)
-        let numbers = try numbers(
-            "SELECT id FROM hold INDEXED BY hold_open WHERE account = ?1 AND state = 'open'", of: members, query)
+    func holds(_ query: OpenItemsQuery) throws -> OpenItemsPage<OpenHoldView> {
+        let open = settled.map { $0.holds.filter { isAsked($0.currency, by: query) }.map(\.id) }
+        let numbers =
+            try open.map { newest($0, query) }
+            ?? numbers("SELECT id FROM hold INDEXED BY hold_open WHERE account = ?1 AND state = 'open'", query)
         let select = try PreparedStatement(
             db,
             """
@@ -53,7 +92,7 @@ struct OpenItemsReader {
                 LEFT JOIN actor AS a ON a.id = e.actor
             WHERE h.id = ?
             """)
-        let (holds, next) = try page(numbers, query, bytes: \.resultBytes) { id in
+        return try page(numbers, query, bytes: \.resultBytes) { id in
             select.bind(1, id)
             return try select.first { row in
                 let answer = KeyedAnswer(encoded: row.blob(11)[...]) { AccountName.erased($0) }
@@ -68,21 +107,10 @@ struct OpenItemsReader {
                     amount: row.integer(3), expiresAt: row.integer(4), actor: row.optionalText(9))
             }
         }
-        return OpenHoldsPage(entry: try StoredState(rowOf: db).position.entry, holds: holds, next: next)
-    }
-
-    /// All whose lots and holds are an account's by now; none where there is no such account.
-    private func members(of name: AccountName) throws -> [PlayerID] {
-        let select = try PreparedStatement(db, "SELECT id FROM account WHERE name = ?")
-        select.bind(1, name.text)
-        guard let account = try select.first({ $0.integer(0) }) else { return [] }
-        let links = try StoredLinks(db)
-        return try links.members(
-            of: try links.links(of: account).last.map { try links.owner(of: $0.account) } ?? account)
     }
 
     /// The numbers of a page and of one more, the newest first.
-    private func numbers(_ sql: String, of members: [PlayerID], _ query: OpenItemsQuery) throws -> [Int64] {
+    private func numbers(_ sql: String, _ query: OpenItemsQuery) throws -> [Int64] {
         let currency = query.currency.map { code in Int64((codes.firstIndex(of: code) ?? -1) + 1) }
         let select = try PreparedStatement(
             db, sql + " AND id < ?2 AND (?3 IS NULL OR currency = ?3) ORDER BY id DESC LIMIT ?4")
@@ -94,24 +122,33 @@ struct OpenItemsReader {
             select.bind(4, Int64(query.limit) + 1)
             try select.forEach { numbers.append($0.integer(0)) }
         }
-        return Array(numbers.sorted(by: >).prefix(query.limit + 1))
+        return newest(numbers, query)
+    }
+
+    private func newest(_ numbers: some Sequence<Int64>, _ query: OpenItemsQuery) -> [Int64] {
+        Array(numbers.filter { $0 < query.before ?? Int64.max }.sorted(by: >).prefix(query.limit + 1))
+    }
+
+    private func isAsked(_ currency: CurrencyID, by query: OpenItemsQuery) -> Bool {
+        query.currency.map { $0 == codes[Int(currency) - 1] } ?? true
     }
 
     /// Reads a page, which ends before the row that would make it too large.
-    private func page<Row>(
-        _ numbers: [Int64], _ query: OpenItemsQuery, bytes: (Row) -> Int, _ read: (Int64) throws -> Row?
-    ) throws -> (rows: [Row], next: Int64?) {
-        var rows: [Row] = []
+    private func page<Item>(
+        _ numbers: [Int64], _ query: OpenItemsQuery, bytes: (Item) -> Int, _ read: (Int64) throws -> Item?
+    ) throws -> OpenItemsPage<Item> {
+        var items: [Item] = []
         var sum = 0
         for number in numbers.prefix(query.limit) {
-            guard let row = try read(number) else {
+            guard let item = try read(number) else {
                 throw StoreError.corrupt("number \(number) is in an index, and what it is of is missing")
             }
-            sum += bytes(row)
-            if sum > Limits.pageBytesMax, !rows.isEmpty { break }
-            rows.append(row)
+            sum += bytes(item)
+            if sum > Limits.pageBytesMax, !items.isEmpty { break }
+            items.append(item)
         }
-        return (rows, rows.count < numbers.count ? numbers[rows.count - 1] : nil)
+        return OpenItemsPage(
+            entry: entry, items: items, next: items.count < numbers.count ? numbers[items.count - 1] : nil)
     }
 
     private func code(_ currency: Int64, _ what: String) throws -> CurrencyCode {

@@ -172,12 +172,16 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
         }
     }
 
-    package func lots(_ query: OpenItemsQuery) throws -> OpenLotsPage {
-        try read("reading open lots") { db in try OpenItemsReader(db).lots(query) }
+    package func lots(_ query: OpenItemsQuery, at time: Timestamp) throws -> OpenItemsPage<OpenLot> {
+        try read("reading open lots") { db in
+            try OpenItemsReader(db, of: query.account, at: time, suspects, hash: hash).lots(query)
+        }
     }
 
-    package func holds(_ query: OpenItemsQuery) throws -> OpenHoldsPage {
-        try read("reading open holds") { db in try OpenItemsReader(db).holds(query) }
+    package func holds(_ query: OpenItemsQuery, at time: Timestamp) throws -> OpenItemsPage<OpenHoldView> {
+        try read("reading open holds") { db in
+            try OpenItemsReader(db, of: query.account, at: time, suspects, hash: hash).holds(query)
+        }
     }
 
     package func balances(

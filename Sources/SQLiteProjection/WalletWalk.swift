@@ -199,7 +199,8 @@ struct AccountWalk {
         selectEntry = try PreparedStatement(
             db,
             """
-            SELECT e.time, e.kind, e.transaction_id, e.key, e.note, p.product, p.quantity, p.price, p.price_currency,
+            SELECT e.time, e.kind, e.transaction_id, e.key, e.note, p.product,
+                CASE WHEN p.source <> '\(PurchaseSource.imported.name)' THEN p.quantity END, p.price, p.price_currency,
                 a.name,
                 e.transaction_id IS NOT NULL AND p.product IS NULL OR e.actor IS NOT NULL AND a.name IS NULL
             FROM entry AS e LEFT JOIN purchase AS p ON p.transaction_id = e.transaction_id

@@ -1,15 +1,19 @@
 package import Tracing
 
-/// Makes spans that are sent. Whether a trace is recorded its parent has decided; of those that begin here a part is.
+/// Makes spans that are sent. Whether a trace is recorded is decided once, where it begins, and all of it inherits
+/// that: of the traces that begin here a part is.
 package struct ExportingTracer: Tracer {
     private let queue: SpanQueue
     private let sampler: Sampler
     /// Of all traces that begin here and are not recorded: nothing has to be made for one.
-    private let unrecorded = ExportedSpan(unrecordedIn: .topLevel)
+    private let unrecorded: ExportedSpan
 
     init(queue: SpanQueue, ratio: Double) {
         self.queue = queue
         sampler = Sampler(ratio: ratio)
+        var context = ServiceContext.topLevel
+        context.isUnrecorded = true
+        unrecorded = ExportedSpan(unrecordedIn: context)
     }
 
     package func startSpan<Instant: TracerInstant>(
@@ -19,9 +23,13 @@ package struct ExportingTracer: Tracer {
         var context = context()
         var random = SystemRandomNumberGenerator()
         let parent = context.span
-        if let parent, !parent.isSampled { return ExportedSpan(unrecordedIn: context) }
+        if parent.map({ !$0.isSampled }) ?? context.isUnrecorded { return ExportedSpan(unrecordedIn: context) }
         let own = parent.map { sampler.child(of: $0, &random) } ?? sampler.newTrace(&random)
-        guard let own else { return unrecorded }
+        guard let own else {
+            if context.isEmpty { return unrecorded }
+            context.isUnrecorded = true
+            return ExportedSpan(unrecordedIn: context)
+        }
         context.span = own
         let begin = instant().nanosecondsSinceEpoch
         let record = SpanRecord(
@@ -46,7 +54,10 @@ package struct ExportingTracer: Tracer {
     package func inject<Carrier, Inject: Injector>(
         _ context: ServiceContext, into carrier: inout Carrier, using injector: Inject
     ) where Inject.Carrier == Carrier {
-        guard let span = context.span else { return }
+        var random = SystemRandomNumberGenerator()
+        // Whoever is called inherits the decision too.
+        let span = context.span ?? (context.isUnrecorded ? sampler.unrecordedTrace(&random) : nil)
+        guard let span else { return }
         injector.inject(span.traceParent, forKey: ExportingTracer.header, into: &carrier)
     }
 }

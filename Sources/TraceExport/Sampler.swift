@@ -19,6 +19,13 @@ struct Sampler: Sendable {
             traceHigh: Sampler.nonzero(&random), traceLow: low, span: Sampler.nonzero(&random), isSampled: true)
     }
 
+    /// A name for a trace that began here and is not recorded, for others who are called in it.
+    func unrecordedTrace(_ random: inout some RandomNumberGenerator) -> SpanIdentity {
+        SpanIdentity(
+            traceHigh: Sampler.nonzero(&random), traceLow: random.next(), span: Sampler.nonzero(&random),
+            isSampled: false)
+    }
+
     /// A span of the same trace.
     func child(of parent: SpanIdentity, _ random: inout some RandomNumberGenerator) -> SpanIdentity {
         var child = parent

@@ -68,4 +68,15 @@ extension ServiceContext {
         get { self[Key.self] }
         set { self[Key.self] = newValue }
     }
+
+    private enum UnrecordedKey: ServiceContextKey {
+        typealias Value = Void
+        static var nameOverride: String? { "unrecorded" }
+    }
+
+    /// Whether what has this context is in a trace that began here and is not recorded: such a trace has no name.
+    var isUnrecorded: Bool {
+        get { self[UnrecordedKey.self] != nil }
+        set { self[UnrecordedKey.self] = newValue ? () : nil }
+    }
 }

@@ -224,6 +224,23 @@ import Testing
         #expect(faults == [#"LEDGER_HTTP_CLIENT_CERTIFICATES: must be true or false, not "no""#])
     }
 
+    /// What reads numbers reads more forms than JSON has.
+    @Test func aNumberInAVariableIsWrittenAsInTheFile() throws {
+        let endpoint = ["LEDGER_TRACING_ENDPOINT": "http://127.0.0.1:4318/v1/traces"]
+        for (text, ratio) in [("0", 0), ("1", 1), ("0.25", 0.25), ("5e-2", 0.05)] as [(String, Double)] {
+            let settings = try load(minimal, environment: endpoint.merging(["LEDGER_TRACING_RATIO": text]) { $1 })
+            #expect(settings.tracing?.ratio == ratio, "\(text)")
+        }
+        for text in [
+            "nan", "inf", "0x1p-1", "0x1", ".5", "1.", "+1", "01", "-0.1", "1.1", "1e400",
+            "true", "[1]",
+        ] {
+            let faults = try faults(minimal, environment: endpoint.merging(["LEDGER_TRACING_RATIO": text]) { $1 })
+            #expect(
+                faults == [#"LEDGER_TRACING_RATIO: must be a number from 0 to 1, not "\#(text)""#], "\(text)")
+        }
+    }
+
     @Test func whatIsWrongAboutTLSIsNamed() throws {
         let files = #""certificate": "c", "key": "k""#
         for (members, rule) in [

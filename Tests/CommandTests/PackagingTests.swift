@@ -59,6 +59,37 @@ import Testing
         #expect(flags > 100)
     }
 
+    /// Prints a file of the package as it is for whoever builds it so.
+    private static func fields(_ name: String, _ variables: [String: String] = [:]) throws -> Finished {
+        let unset = ["MAINTAINER": "", "COPYRIGHT": "", "LICENSE": ""]
+        return try Command.run(file("fields"), [name], environment: unset.merging(variables) { $1 })
+    }
+
+    @Test func whoseThePackageIsSaysWhoeverBuildsIt() throws {
+        let neutral = try Self.fields("control").output
+        #expect(neutral.contains("\nMaintainer: currency-ledger maintainers <root@localhost>\n"))
+        #expect(try Self.fields("copyright").output.contains("\nLicense: proprietary\n Whoever has it "))
+        let own = [
+            "MAINTAINER": "Ops & Co. <ops+debian@studio.example>", "COPYRIGHT": "2026 Smith & Söhne",
+            "LICENSE": "Studio-1.0",
+        ]
+        let control = try Self.fields("control", own).output
+        #expect(control.contains("\nMaintainer: Ops & Co. <ops+debian@studio.example>\n"))
+        let copyright = try Self.fields("copyright", own).output
+        #expect(copyright.contains("\nCopyright: 2026 Smith & Söhne\nLicense: Studio-1.0\n Whoever has it "))
+    }
+
+    @Test(arguments: [
+        ("MAINTAINER", "nobody"), ("MAINTAINER", "a, b <c@d>"), ("MAINTAINER", "a <b@c>\nDepends: x"),
+        ("MAINTAINER", "a <b@c>, d <e@f>"), ("MAINTAINER", "<b@c>"), ("MAINTAINER", " a <b@c>"),
+        ("COPYRIGHT", "x\nLicense: y"), ("LICENSE", "a b"), ("LICENSE", "../x"),
+    ])
+    func whatIsNoFieldOfAPackageIsRefusedByName(_ name: String, _ value: String) throws {
+        let finished = try Self.fields("control", [name: value])
+        #expect(finished.status == 1 && finished.output.isEmpty)
+        #expect(finished.error.hasPrefix("\(name) must be "), "\(finished.error)")
+    }
+
     @Test func theUnitKeepsTheServiceToItsOwn() throws {
         let unit = try Self.text("currency-ledger.service").split(separator: "\n").map(String.init)
         for line in [

@@ -304,8 +304,8 @@ enum RowProperty {
                 attempt { try decide([.balance(account: account, currency: nil)]) }
                 attempt { try decide([spend(account)]) }
                 attempt { _ = try projection.history(HistoryQuery(account: account)) }
-                attempt { _ = try projection.lots(OpenItemsQuery(account: account)) }
-                attempt { _ = try projection.holds(OpenItemsQuery(account: account)) }
+                attempt { _ = try projection.lots(OpenItemsQuery(account: account), at: 3_000) }
+                attempt { _ = try projection.holds(OpenItemsQuery(account: account), at: 3_000) }
                 attempt { _ = try projection.balances(account, currency: nil, asOf: 2_700) }
                 attempt { _ = try projection.find(.account(account)) }
             }

@@ -38,12 +38,12 @@ import Testing
         let linked = LinkReceipt(outcome: .linked, account: player, entry: 9, moved: balances, balances: balances)
         let consented = ConsentReceipt(consumption: true, time: 9, replayed: true)
         let consent = Consent(key: try key("y"), account: player, consumption: true)
-        let openLots = OpenLotsPage(
-            entry: 9, lots: [OpenLot(lot: 7, currency: gems, lotClass: .paid, time: 5, granted: 4, remaining: 3)],
+        let openLots = OpenItemsPage(
+            entry: 9, items: [OpenLot(lot: 7, currency: gems, lotClass: .paid, time: 5, granted: 4, remaining: 3)],
             next: 7)
-        let openHolds = OpenHoldsPage(
+        let openHolds = OpenItemsPage(
             entry: 9,
-            holds: [
+            items: [
                 OpenHoldView(key: try key("h"), entry: 8, time: 6, currency: gems, amount: 1, expiresAt: 70)
             ], next: nil)
         let feed = JournalPage(

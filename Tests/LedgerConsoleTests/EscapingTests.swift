@@ -22,9 +22,34 @@ import Testing
         ("\u{200B}", "U+200B"), ("\u{200F}", "U+200F"), ("\u{FEFF}", "U+FEFF"), ("\u{AD}", "U+00AD"),
         ("\u{E0041}", "U+E0041"), ("\u{200D}", "U+200D"), ("\u{A0}", "U+00A0"), ("\u{3164}", "U+3164"),
         ("\u{FE0F}", "U+FE0F"), ("\u{2800}", "U+2800"), ("\u{13430}", "U+13430"),
+        ("\u{0}", "U+0000"), ("\u{7}", "U+0007"), ("\u{7F}", "U+007F"), ("\u{9F}", "U+009F"), ("\t", "U+0009"),
     ]) func whatNobodySeesIsShownByItsNumber(character: String, number: String) {
         #expect(Self.text { $0.name("a\(character)b") } == "<bdi>a<span class=\"unseen\">\(number)</span>b</bdi>")
         #expect(Self.text { $0.visible("a\(character)b") } == "a\(number)b")
+    }
+
+    /// What may not stand in a page is told apart in names, and replaced in text of the program itself.
+    @Test(arguments: [0, 0x1F, 0x7F, 0x80, 0xFDD0, 0xFDEF, 0xFFFE, 0xFFFF, 0x1_FFFE, 0x10_FFFF] as [UInt32])
+    func whatAPageMayNotHaveIsNotWritten(number: UInt32) throws {
+        let text = "a\(try #require(Unicode.Scalar(number)))b"
+        let digits = String(number, radix: 16, uppercase: true)
+        let shown = "U+" + String(repeating: "0", count: max(0, 4 - digits.count)) + digits
+        #expect(Self.text { $0.name(text) } == "<bdi>a<span class=\"unseen\">\(shown)</span>b</bdi>")
+        #expect(Self.text { $0.visible(text) } == "a\(shown)b")
+        #expect(Self.text { $0.text(text) } == "a\u{FFFD}b")
+    }
+
+    /// The space is there for whoever copies the name, and a mark for whoever reads it.
+    @Test(arguments: [
+        (" a", "_a"), ("a ", "a_"), ("a  b", "a _b"), ("  a   b  ", "__a __b _"), ("a b", "a b"), (" ", "_"),
+    ]) func spacesThatNobodyWouldSeeAreMarked(name: String, shown: String) {
+        let marked = shown.replacing("_", with: "<span class=\"space\"> </span>")
+        #expect(Self.text { $0.name(name) } == "<bdi>\(marked)</bdi>")
+        #expect(Self.text { $0.visible(name) } == shown.replacing("_", with: "U+0020"))
+    }
+
+    @Test func namesKeepTheirSpacesAndStillWrap() {
+        #expect("\(PageStyle.css)".contains("\nbdi { white-space: pre-wrap; white-space: break-spaces; }\n"))
     }
 
     @Test func whatJoinsLettersStays() {

@@ -72,6 +72,37 @@ import Testing
         try leader.engine.close()
     }
 
+    /// It posts nothing, and from the time on at which a lot runs out its `lots` lack it as its balance does.
+    @Test func whatHasRunOutIsNotOpen() throws {
+        let leader = try Bench()
+        let log = MemoryLog()
+        let standby = try StandbyBench(of: leader.engine, log: log)
+        _ = try leader.ask([.grant("a", "ann", 100), .grant("b", "ann", 7, expiresAt: Bench.now + 50)])
+        #expect(try eventually { log.blocks.count == leader.log.blocks.count })
+        let ann = AccountName("ann")!
+        let balance = Command.balance(account: ann, currency: nil)
+        for (time, left) in [(Bench.now + 49, [7, 100]), (Bench.now + 50, [100])] as [(Timestamp, [Int64])] {
+            var needs = Needs()
+            needs.add(balance)
+            let (told, read) = try standby.engine.run(needs) { books in
+                var decision = Decision()
+                books.perform(
+                    .query(.lots(OpenItemsQuery(account: ann))), at: time, mayClose: false, into: &decision)
+                return (books.decide(balance, at: time), decision.read)
+            }
+            guard case .balance(let balances) = told,
+                case .lots(let page) = try #require(read).answer(from: standby.engine, signer: nil)
+            else {
+                Issue.record("\(told)")
+                continue
+            }
+            #expect(page.items.map(\.remaining) == left)
+            #expect(balances.balances.map(\.balance.available) == [left.reduce(0, +)])
+        }
+        try standby.engine.close()
+        try leader.engine.close()
+    }
+
     /// Bytes that change on the way: in the hash, the body, or the names, which the hash does not cover.
     @Test func whatIsGarbledIsNeverAppended() throws {
         let seed = Seed.drawn()

@@ -58,8 +58,12 @@ final class SlowProjection: Projection {
 
     func load(_ needs: Needs, into books: inout Books) throws -> StoreError? { try base.load(needs, into: &books) }
     func history(_ query: HistoryQuery) throws -> HistoryPage { try base.history(query) }
-    func lots(_ query: OpenItemsQuery) throws -> OpenLotsPage { try base.lots(query) }
-    func holds(_ query: OpenItemsQuery) throws -> OpenHoldsPage { try base.holds(query) }
+    func lots(_ query: OpenItemsQuery, at time: Timestamp) throws -> OpenItemsPage<OpenLot> {
+        try base.lots(query, at: time)
+    }
+    func holds(_ query: OpenItemsQuery, at time: Timestamp) throws -> OpenItemsPage<OpenHoldView> {
+        try base.holds(query, at: time)
+    }
     func balances(_ account: AccountName, currency: CurrencyCode?, asOf: Timestamp) throws -> [CurrencyBalance] {
         try base.balances(account, currency: currency, asOf: asOf)
     }

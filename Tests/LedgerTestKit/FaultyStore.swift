@@ -109,14 +109,14 @@ package final class FaultyStore: Store {
         return try base.history(query)
     }
 
-    package func lots(_ query: OpenItemsQuery) throws -> OpenLotsPage {
+    package func lots(_ query: OpenItemsQuery, at time: Timestamp) throws -> OpenItemsPage<OpenLot> {
         plan.withLock { $0.reads += 1 }
-        return try base.lots(query)
+        return try base.lots(query, at: time)
     }
 
-    package func holds(_ query: OpenItemsQuery) throws -> OpenHoldsPage {
+    package func holds(_ query: OpenItemsQuery, at time: Timestamp) throws -> OpenItemsPage<OpenHoldView> {
         plan.withLock { $0.reads += 1 }
-        return try base.holds(query)
+        return try base.holds(query, at: time)
     }
 
     private func wait(while isHeld: (Plan) -> Bool) throws {

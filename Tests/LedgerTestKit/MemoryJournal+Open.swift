@@ -2,8 +2,8 @@ import Ledger
 
 /// What an account's wallets have open, as the books in memory have it.
 extension MemoryJournal {
-    func lots(_ query: OpenItemsQuery) -> OpenLotsPage {
-        let open = (player(of: query.account)?.wallets ?? []).flatMap { wallet in
+    func lots(_ query: OpenItemsQuery, at time: Timestamp) -> OpenItemsPage<OpenLot> {
+        let open = (player(of: query.account, at: time)?.wallets ?? []).flatMap { wallet in
             wallet.open.map { (code: books.code(wallet.currency), lot: $0) }
         }
         let views = open.filter { query.currency == nil || $0.code == query.currency }
@@ -17,22 +17,24 @@ extension MemoryJournal {
                     expiresAt: lot.expiresAt)
             }
         let (page, next) = MemoryJournal.page(views, query, number: \.lot, bytes: \.resultBytes)
-        return OpenLotsPage(entry: lastEntry, lots: page, next: next)
+        return OpenItemsPage(entry: lastEntry, items: page, next: next)
     }
 
-    func holds(_ query: OpenItemsQuery) -> OpenHoldsPage {
-        let open = (player(of: query.account)?.holds ?? []).map { hold in
+    func holds(_ query: OpenItemsQuery, at time: Timestamp) -> OpenItemsPage<OpenHoldView> {
+        let open = (player(of: query.account, at: time)?.holds ?? []).map { hold in
             (id: hold.id, view: view(of: hold))
         }
         let views = open.filter { query.currency == nil || $0.view.currency == query.currency }
             .sorted { $0.id > $1.id }
         let (page, next) = MemoryJournal.page(views, query, number: \.id, bytes: \.view.resultBytes)
-        return OpenHoldsPage(entry: lastEntry, holds: page.map(\.view), next: next)
+        return OpenItemsPage(entry: lastEntry, items: page.map(\.view), next: next)
     }
 
     private var lastEntry: EntryID { rows.entries.last?.id ?? 0 }
 
-    private func player(of name: AccountName) -> Player? {
+    private func player(of name: AccountName, at time: Timestamp) -> Player? {
+        var books = books
+        books.settle(name, at: time)
         guard var current = player(name) else { return nil }
         while let next = links(of: current).last { current = next }
         return books.players[current]

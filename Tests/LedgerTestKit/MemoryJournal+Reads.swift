@@ -88,7 +88,7 @@ extension MemoryJournal {
             entries.append(
                 HistoryEntry(
                     entry: entry.id, time: entry.time, kind: entry.kind, key: entry.key, note: entry.note,
-                    transaction: entry.transaction, product: facts?.product, quantity: facts?.quantity,
+                    transaction: entry.transaction, product: facts?.product, quantity: facts?.statedQuantity,
                     price: facts?.price, priceCurrency: facts?.priceCurrency, actor: actor(of: entry),
                     transfers: transfers.filter {
                         owner($0) == player && (wanted == nil || $0.debit.currency == wanted)

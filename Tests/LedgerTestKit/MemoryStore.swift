@@ -34,12 +34,12 @@ package final class MemoryStore: Store, @unchecked Sendable {
         try whileOpen { journal.history(query) }
     }
 
-    package func lots(_ query: OpenItemsQuery) throws -> OpenLotsPage {
-        try whileOpen { journal.lots(query) }
+    package func lots(_ query: OpenItemsQuery, at time: Timestamp) throws -> OpenItemsPage<OpenLot> {
+        try whileOpen { journal.lots(query, at: time) }
     }
 
-    package func holds(_ query: OpenItemsQuery) throws -> OpenHoldsPage {
-        try whileOpen { journal.holds(query) }
+    package func holds(_ query: OpenItemsQuery, at time: Timestamp) throws -> OpenItemsPage<OpenHoldView> {
+        try whileOpen { journal.holds(query, at: time) }
     }
 
     package func balances(

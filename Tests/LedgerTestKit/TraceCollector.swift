@@ -60,7 +60,9 @@ package final class TraceCollector: Sendable {
             .childChannelInitializer { channel in
                 channel.pipeline.configureHTTPServerPipeline().flatMap {
                     channel.eventLoop.makeCompletedFuture {
-                        try channel.pipeline.syncOperations.addHandler(Handler(log: log, answer: answer))
+                        try channel.pipeline.syncOperations.addHandlers(
+                            NIOHTTPServerRequestAggregator(maxContentLength: .max),
+                            Handler(log: log, answer: answer))
                     }
                 }
             }
@@ -76,13 +78,11 @@ package final class TraceCollector: Sendable {
     package func stop() async throws { try await channel.close() }
 
     private final class Handler: ChannelInboundHandler {
-        typealias InboundIn = HTTPServerRequestPart
+        typealias InboundIn = NIOHTTPServerRequestFull
         typealias OutboundOut = HTTPServerResponsePart
 
         private let log: NIOLockedValueBox<[Request]>
         private let answer: @Sendable (Int) -> Answer
-        private var head: HTTPRequestHead?
-        private var body = ByteBuffer()
 
         init(log: NIOLockedValueBox<[Request]>, answer: @escaping @Sendable (Int) -> Answer) {
             self.log = log
@@ -90,34 +90,28 @@ package final class TraceCollector: Sendable {
         }
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-            switch unwrapInboundIn(data) {
-            case .head(let head):
-                self.head = head
-                body.clear()
-            case .body(var part): body.writeBuffer(&part)
-            case .end:
-                guard let head else { return }
-                let request = Request(
-                    method: head.method.rawValue, path: head.uri,
-                    contentType: head.headers.first(name: "content-type"), body: String(buffer: body))
-                let number = log.withLockedValue { log in
-                    log.append(request)
-                    return log.count
-                }
-                let (status, text, isWhole): (Int, String, Bool)
-                switch answer(number) {
-                case .silence: return
-                case .head: (status, text, isWhole) = (200, "{}", false)
-                case .reply(let code, let body): (status, text, isWhole) = (code, body, true)
-                }
-                let headers = HTTPHeaders([("content-length", String(text.utf8.count))])
-                let response = HTTPResponseHead(
-                    version: .http1_1, status: HTTPResponseStatus(statusCode: status), headers: headers)
-                context.writeAndFlush(wrapOutboundOut(.head(response)), promise: nil)
-                if !isWhole { return }
-                context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: text)))), promise: nil)
-                context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+            let came = unwrapInboundIn(data)
+            let request = Request(
+                method: came.head.method.rawValue, path: came.head.uri,
+                contentType: came.head.headers.first(name: "content-type"),
+                body: came.body.map { String(buffer: $0) } ?? "")
+            let number = log.withLockedValue { log in
+                log.append(request)
+                return log.count
             }
+            let (status, text, isWhole): (Int, String, Bool)
+            switch answer(number) {
+            case .silence: return
+            case .head: (status, text, isWhole) = (200, "{}", false)
+            case .reply(let code, let body): (status, text, isWhole) = (code, body, true)
+            }
+            let headers = HTTPHeaders([("content-length", String(text.utf8.count))])
+            let response = HTTPResponseHead(
+                version: .http1_1, status: HTTPResponseStatus(statusCode: status), headers: headers)
+            context.writeAndFlush(wrapOutboundOut(.head(response)), promise: nil)
+            if !isWhole { return }
+            context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: text)))), promise: nil)
+            context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
         }
 
         func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }

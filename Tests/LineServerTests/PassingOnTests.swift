@@ -8,6 +8,7 @@ import NIOConcurrencyHelpers
 import Testing
 
 @testable import LineServer
+@testable import TraceExport
 
 /// What a connection of a node that follows passes on to the one that leads.
 @Suite struct PassingOnTests {
@@ -135,6 +136,29 @@ import Testing
         leads.withLockedValue { $0 = false }
         #expect(transcript.answers(Self.noLeader, Self.done) == ["1 storage_unavailable", "2"])
         #expect(transcript.passedOn() == [])
+    }
+
+    /// Its trace has no batch then: the one that was noted last is that of the answers for which it waited.
+    @Test func anAnswerThatWaitedIsNotSaidToBeOfALaterBatch() {
+        let leads = NIOLockedValueBox(true)
+        let queue = SpanQueue(TraceExportLimits())
+        let directory = LedgerDirectory([(nil, App(bundleID: "b", environment: .sandbox))])
+        let spans = RequestSpans(ExportingTracer(queue: queue, ratio: 1), directory)
+        var transcript = Transcript(
+            isLedElsewhere: { _ in !leads.withLockedValue { $0 } }, figures: RequestFigures(ledgers: 1, spans: spans))
+        func note(_ requests: Int) {
+            transcript.state.noteCommit(
+                CommitTrace(begin: 1, decided: 2, end: 3, requests: requests, isDone: true, append: nil))
+        }
+        transcript.send(
+            Requests.balance("a", id: "1"), Requests.grant("1", "a", 1, id: "2"), Requests.balance("a", id: "3"))
+        leads.withLockedValue { $0 = false }
+        note(2)
+        #expect(transcript.answers(Self.done, Self.noLeader) == ["1"])
+        #expect(queue.takeBatch().map(\.name) == ["decide", "commit", "balance"], "it did not wait")
+        note(1)
+        #expect(transcript.answers(Self.done) == ["2 storage_unavailable", "3"])
+        #expect(queue.takeBatch().map(\.name) == ["grant", "balance"])
     }
 
     /// Nobody knows whether it was carried out, or no other node leads.

@@ -87,8 +87,8 @@ struct AskedTables {
                 return books.playerIDs[account].flatMap { books.players[$0] } as Any
             }
             try note("history \(account)") { try projection.history(HistoryQuery(account: account)) }
-            try note("lots \(account)") { try projection.lots(OpenItemsQuery(account: account)) }
-            try note("holds \(account)") { try projection.holds(OpenItemsQuery(account: account)) }
+            try note("lots \(account)") { try projection.lots(OpenItemsQuery(account: account), at: 300) }
+            try note("holds \(account)") { try projection.holds(OpenItemsQuery(account: account), at: 300) }
             try note("past \(account)") { try projection.balances(account, currency: nil, asOf: 300) }
         }
         for key in keys {

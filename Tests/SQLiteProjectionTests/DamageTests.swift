@@ -82,8 +82,8 @@ private let gems = CurrencyCode("gems")!
                 let account = Workload.account(number)
                 try attempt { try load(account, projection, place) }
                 try attempt { _ = try projection.history(HistoryQuery(account: account)) }
-                try attempt { _ = try projection.lots(OpenItemsQuery(account: account)) }
-                try attempt { _ = try projection.holds(OpenItemsQuery(account: account)) }
+                try attempt { _ = try projection.lots(OpenItemsQuery(account: account), at: 300) }
+                try attempt { _ = try projection.holds(OpenItemsQuery(account: account), at: 300) }
                 try attempt { _ = try projection.balances(account, currency: nil, asOf: 300) }
             }
             for number in 0..<60 {

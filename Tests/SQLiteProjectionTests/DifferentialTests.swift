@@ -161,6 +161,9 @@ import Testing
             }
             if Int.random(in: 0..<12, using: &workload.generator) == 0 { try store.restart() }
         }
+        // Later than what is remembered of the past.
+        now = max(now, reference.books.position.time) + 1
+        try placeHold(&store, &reference, at: now)
         try store.project()
         #expect(try store.viewed() == view(reference), "seed \(seed), at the end")
         let kinds = Set(reference.books.rows.entries.map(\.kind))
@@ -173,9 +176,27 @@ import Testing
             try checkPast(store.projection, past.time, past.balances, past.totals, past.debts, workload)
         }
         try checkHistory(store.projection, reference, workload)
-        try checkOpen(store.projection, reference, workload)
+        // What runs out later is not open then, as if it were posted.
+        for time in [now, now + 1_000] { try checkOpen(store.projection, reference, workload, at: time) }
         try checkReplay(store, seed)
         try checkRebuild(store, workload.generator, seed)
+    }
+
+    /// Has somebody hold something at the end of every seed, for longer than anything is looked at.
+    private func placeHold(_ store: inout Ledger, _ reference: inout Reference, at now: Timestamp) throws {
+        let (holder, gems) = (Workload.account(0), try #require(CurrencyCode("gems")))
+        // More than anybody can owe.
+        let grant = Grant(
+            key: try #require(RequestKey("last grant")), account: holder, currency: gems,
+            amount: try #require(Amount(Limits.grantMaxDefault)))
+        let hold = Hold(
+            key: try #require(RequestKey("last hold")), account: holder, currency: gems,
+            amount: try #require(Amount(1)), timeoutMilliseconds: 1_000_000)
+        let commands: [Command] = [.grant(grant), .hold(hold)]
+        for (command, answer) in zip(commands, try store.decide(commands, at: now)) {
+            #expect("\(answer)" == "\(reference.books.decide(command, at: now))")
+            if case .refused = answer { Issue.record("\(command) was refused") }
+        }
     }
 
     private func accounts(_ workload: Workload) -> [AccountName] {
@@ -491,10 +512,14 @@ import Testing
     }
 
     /// Pages of any size give every open lot and hold once, newest first, and together they are the balances.
-    private func checkOpen(_ store: SQLiteProjection, _ reference: Reference, _ workload: Workload) throws {
+    private func checkOpen(
+        _ store: SQLiteProjection, _ reference: Reference, _ workload: Workload, at time: Timestamp
+    ) throws {
+        var reference = reference
+        for account in accounts(workload) { reference.books.settle(account, at: time) }
         var (lots, holds) = (0, 0)
         for account in accounts(workload) {
-            let own = try allOpen(store, account)
+            let own = try allOpen(store, account, at: time)
             lots += own.lots.count
             holds += own.holds.count
             #expect(own.lots.map(\.lot) == own.lots.map(\.lot).sorted(by: >))
@@ -503,7 +528,7 @@ import Testing
             if found.isLinked {
                 // Nobody is found by a name that was erased.
                 if found.name.isErased { continue }
-                let owners = try allOpen(store, found.name)
+                let owners = try allOpen(store, found.name, at: time)
                 #expect(own.lots == owners.lots && own.holds == owners.holds)
                 continue
             }
@@ -517,32 +542,32 @@ import Testing
                 #expect(free.reduce(0) { $0 + $1.remaining } == item.balance.available - item.balance.paid)
                 #expect(ofCurrency.reduce(0) { $0 + $1.held } == item.balance.held && held == item.balance.held)
                 #expect(ofCurrency.reduce(0) { $0 + $1.debt } == item.balance.debt)
-                let alone = try store.lots(OpenItemsQuery(account: account, currency: item.currency, limit: 1_000))
-                #expect(alone.lots == ofCurrency && alone.next == nil)
+                let query = OpenItemsQuery(account: account, currency: item.currency, limit: 1_000)
+                let alone = try store.lots(query, at: time)
+                #expect(alone.items == ofCurrency && alone.next == nil)
             }
         }
-        // Of some seeds no hold is open at the end; those of the others are compared.
-        #expect(lots > 0, "\(lots) lots, \(holds) holds")
+        #expect(lots > 0 && holds > 0, "\(lots) lots, \(holds) holds")
     }
 
     /// Read in pages of three, which are those of one large page.
     private func allOpen(
-        _ store: SQLiteProjection, _ account: AccountName
+        _ store: SQLiteProjection, _ account: AccountName, at time: Timestamp
     ) throws -> (lots: [OpenLot], holds: [OpenHoldView]) {
         var (lots, holds): ([OpenLot], [OpenHoldView]) = ([], [])
         var before: Int64?
         repeat {
-            let page = try store.lots(OpenItemsQuery(account: account, limit: 3, before: before))
-            lots += page.lots
+            let page = try store.lots(OpenItemsQuery(account: account, limit: 3, before: before), at: time)
+            lots += page.items
             before = page.next
         } while before != nil
         repeat {
-            let page = try store.holds(OpenItemsQuery(account: account, limit: 3, before: before))
-            holds += page.holds
+            let page = try store.holds(OpenItemsQuery(account: account, limit: 3, before: before), at: time)
+            holds += page.items
             before = page.next
         } while before != nil
-        #expect(try store.lots(OpenItemsQuery(account: account, limit: 1_000)).lots == lots)
-        #expect(try store.holds(OpenItemsQuery(account: account, limit: 1_000)).holds == holds)
+        #expect(try store.lots(OpenItemsQuery(account: account, limit: 1_000), at: time).items == lots)
+        #expect(try store.holds(OpenItemsQuery(account: account, limit: 1_000), at: time).items == holds)
         return (lots, holds)
     }
 

@@ -41,6 +41,25 @@ import Testing
         return store
     }
 
+    /// The books count such a purchase as one.
+    @Test func howManyOfAnImportedPurchaseThereWereIsNotSaid() throws {
+        var store = try Ledger(TemporaryFolder())
+        let imported = ImportedPurchase(
+            transaction: Self.transaction, product: "gems500", price: 990, priceCurrency: "USD", purchaseDate: 5)
+        let amount = try #require(Amount(40))
+        let lot = ImportedLot(currency: try #require(CurrencyCode("gems")), amount: amount, purchase: imported)
+        let key = try #require(RequestKey("import"))
+        try store.run(.importLots(LotImport(key: key, account: Self.player, lots: [lot])), at: 10)
+        // Of an odd number there are two.
+        try store.run(.credit(Workload.purchase(3, signedDate: 1), account: Self.player), at: 11)
+        let history = try store.projection.history(HistoryQuery(account: Self.player)).entries
+        #expect(history.map(\.kind) == [.credit, .imported] && history.map(\.quantity) == [2, nil])
+        #expect(history.map(\.product) == ["bundle", "gems500"])
+        #expect(try Self.view(store).quantity == nil)
+        let bought = PurchaseQuery(transaction: Workload.transaction(3), limit: 1)
+        #expect(try store.projection.purchase(bought).quantity == 2)
+    }
+
     private static func view(
         _ store: Ledger, limit: Int = Limits.purchasePageMax, before: Int64? = nil
     ) throws -> PurchaseView {

@@ -300,8 +300,8 @@ final class Auditor: @unchecked Sendable {
     static func page(_ query: Query, in world: World) -> Outcome {
         switch query {
         case .history(let query): .history(world.history(query))
-        case .lots(let query): .lots(world.lots(query))
-        case .holds(let query): .holds(world.holds(query))
+        case .lots(let query, let time): .lots(world.lots(query, at: time ?? 0))
+        case .holds(let query, let time): .holds(world.holds(query, at: time ?? 0))
         case .report(let request):
             .report(
                 ReportPage(
@@ -465,8 +465,12 @@ final class Auditor: @unchecked Sendable {
         var refusal: Refusal?
         switch query {
         case .history(let query): if mayClose { world.settle(world.whose(query.account), at: now) }
-        case .lots(let query), .holds(let query):
+        case .lots(let query, _):
             if mayClose { world.settle(world.whose(query.account), at: now) }
+            prepared = .lots(query, at: now)
+        case .holds(let query, _):
+            if mayClose { world.settle(world.whose(query.account), at: now) }
+            prepared = .holds(query, at: now)
         case .purchase(let query):
             if mayClose { world.settle(world.purchases[query.transaction]?.account.map { world.owner($0) }, at: now) }
             if world.purchases[query.transaction] == nil { refusal = Refusal(.unknownPurchase) }
@@ -549,8 +553,12 @@ final class ObservedStore: Store {
     }
 
     func history(_ query: HistoryQuery) throws -> HistoryPage { try base.history(query) }
-    func lots(_ query: OpenItemsQuery) throws -> OpenLotsPage { try base.lots(query) }
-    func holds(_ query: OpenItemsQuery) throws -> OpenHoldsPage { try base.holds(query) }
+    func lots(_ query: OpenItemsQuery, at time: Timestamp) throws -> OpenItemsPage<OpenLot> {
+        try base.lots(query, at: time)
+    }
+    func holds(_ query: OpenItemsQuery, at time: Timestamp) throws -> OpenItemsPage<OpenHoldView> {
+        try base.holds(query, at: time)
+    }
     func balances(_ account: AccountName, currency: CurrencyCode?, asOf: Timestamp) throws -> [CurrencyBalance] {
         try base.balances(account, currency: currency, asOf: asOf)
     }

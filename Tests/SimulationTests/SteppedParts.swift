@@ -124,8 +124,12 @@ final class SteppedProjection: Projection {
     }
     func checkNext() throws -> Bool { try use { try base.checkNext() } }
     func history(_ query: HistoryQuery) throws -> HistoryPage { try use { try base.history(query) } }
-    func lots(_ query: OpenItemsQuery) throws -> OpenLotsPage { try use { try base.lots(query) } }
-    func holds(_ query: OpenItemsQuery) throws -> OpenHoldsPage { try use { try base.holds(query) } }
+    func lots(_ query: OpenItemsQuery, at time: Timestamp) throws -> OpenItemsPage<OpenLot> {
+        try use { try base.lots(query, at: time) }
+    }
+    func holds(_ query: OpenItemsQuery, at time: Timestamp) throws -> OpenItemsPage<OpenHoldView> {
+        try use { try base.holds(query, at: time) }
+    }
     func balances(_ account: AccountName, currency: CurrencyCode?, asOf: Timestamp) throws -> [CurrencyBalance] {
         try use { try base.balances(account, currency: currency, asOf: asOf) }
     }

@@ -2,33 +2,41 @@ import Ledger
 
 /// What wallets have open.
 extension World {
-    func lots(_ query: OpenItemsQuery) -> OpenLotsPage {
+    func lots(_ query: OpenItemsQuery, at time: Timestamp) -> OpenItemsPage<OpenLot> {
         let account = whose(query.account)
-        let open = lots.filter { lot in
+        let open = settled(account, at: time).lots.filter { lot in
             lot.place.account == account && (query.currency == nil || lot.place.currency == query.currency)
                 && (lot.remaining > 0 || lot.held > 0 || lot.owed > 0)
         }
         let (page, next) = World.page(open, query) { $0.id }
-        return OpenLotsPage(
+        return OpenItemsPage(
             entry: entries.last?.id ?? 0,
-            lots: page.map { lot in
+            items: page.map { lot in
                 OpenLot(
                     lot: lot.id, currency: lot.place.currency, lotClass: lot.isPaid ? .paid : .free,
-                    time: time(of: lot.id), transaction: lot.transaction,
+                    time: self.time(of: lot.id), transaction: lot.transaction,
                     product: lot.transaction.flatMap { purchases[$0]?.product }, granted: lot.granted,
                     remaining: lot.remaining, held: lot.held, debt: lot.owed, expiresAt: lot.expiresAt)
             }, next: next)
     }
 
-    func holds(_ query: OpenItemsQuery) -> OpenHoldsPage {
+    func holds(_ query: OpenItemsQuery, at time: Timestamp) -> OpenItemsPage<OpenHoldView> {
         let account = whose(query.account)
-        let open = holds.indices.filter { number in
-            let hold = holds[number]
+        let settled = settled(account, at: time)
+        let open = settled.holds.indices.filter { number in
+            let hold = settled.holds[number]
             return hold.end == nil && hold.account == account
                 && (query.currency == nil || hold.currency == query.currency)
         }
         let (page, next) = World.page(open, query) { holds[$0].first }
-        return OpenHoldsPage(entry: entries.last?.id ?? 0, holds: page.map { view(ofHold: $0) }, next: next)
+        return OpenItemsPage(entry: entries.last?.id ?? 0, items: page.map { view(ofHold: $0) }, next: next)
+    }
+
+    /// As it is once what has run out by a time is posted.
+    private func settled(_ account: Int?, at time: Timestamp) -> World {
+        var world = self
+        world.settle(account, at: time)
+        return world
     }
 
     private func view(ofHold number: Int) -> OpenHoldView {

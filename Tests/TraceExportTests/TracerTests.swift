@@ -52,6 +52,24 @@ import Tracing
         #expect(span.attributes.isEmpty && queue.takeBatch().isEmpty)
     }
 
+    /// The ratio is drawn for a trace, and not once more for each span in it.
+    @Test func whatIsInAnUnrecordedTraceIsNotDrawnAgain() throws {
+        let (tracer, queue) = Self.tracer(ratio: 0.5)
+        // None of 200 is unrecorded once in 2^200 times.
+        let root = try #require(
+            (0..<200).lazy.map { _ in tracer.startSpan("a", context: .topLevel) }.first { !$0.isRecording })
+        let child = tracer.startSpan("b", context: root.context)
+        for context in [root.context, child.context] {
+            let spans = (0..<100).map { _ in tracer.startSpan("c", context: context) }
+            #expect(spans.allSatisfy { !$0.isRecording })
+        }
+        var headers: [String: String] = [:]
+        tracer.inject(child.context, into: &headers, using: Header())
+        let handedOn = Self.context(tracer, try #require(headers["traceparent"]))
+        #expect(handedOn.span?.isSampled == false)
+        #expect(queue.takeBatch().isEmpty)
+    }
+
     @Test(arguments: [0.0, 1.0])
     func theParentDecidesWhateverTheRatioIs(ratio: Double) throws {
         let (tracer, queue) = Self.tracer(ratio: ratio)

@@ -24,6 +24,13 @@ extension Books {
     /// Posts what has expired by now of an account, so that a history that is read next shows it.
     package mutating func settle(_ account: AccountName, at now: Timestamp) { settle(self.account(account), at: now) }
 
+    /// An account's player as they are once what has expired by now is posted; `nil` where there is no such account.
+    /// The player is loaded with all that is open.
+    package mutating func settled(_ account: AccountName, at now: Timestamp) -> Player? {
+        settle(account, at: now)
+        return self.account(account).flatMap { players[$0] }
+    }
+
     /// Posts what has expired by now of a purchase's account, so that the purchase, when it is read next, shows it.
     package mutating func settle(_ transaction: TransactionID, at now: Timestamp) {
         settle(purchases[transaction]?.account.map { owner(of: $0) }, at: now)

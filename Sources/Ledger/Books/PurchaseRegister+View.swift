@@ -14,7 +14,7 @@ extension PurchaseRegister {
         PurchaseView(
             transaction: facts.transaction, source: facts.source, external: facts.external, state: state,
             account: account, product: facts.product,
-            quantity: facts.quantity, purchaseDate: facts.purchaseDate, price: facts.price,
+            quantity: facts.statedQuantity, purchaseDate: facts.purchaseDate, price: facts.price,
             priceCurrency: facts.priceCurrency, revoked: revoked,
             grants: grants.enumerated().map { index, grant in
                 let lot = lots.indices.contains(index) ? lots[index] : nil

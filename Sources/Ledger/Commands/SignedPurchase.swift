@@ -39,6 +39,7 @@ package struct PurchaseFacts: Hashable, Sendable {
     package var transaction: TransactionID
     /// The product's id; of one Advanced Commerce item its SKU.
     package var product: String
+    /// How many of it; 1 where it was imported, for the books of before did not say.
     package var quantity: Int64
     package var purchaseDate: Timestamp
     /// The price in thousandths of `priceCurrency`, as Apple states it.
@@ -56,6 +57,9 @@ package struct PurchaseFacts: Hashable, Sendable {
     package var original: TransactionID?
     /// Apple's name of how the player came by it, as `PURCHASED`.
     package var ownership: String?
+
+    /// How many of it were bought; `nil` where nobody said.
+    package var statedQuantity: Int64? { source == .imported ? nil : quantity }
 
     package init(
         transaction: TransactionID, product: String, quantity: Int64, purchaseDate: Timestamp, price: Int64? = nil,

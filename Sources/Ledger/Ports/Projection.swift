@@ -26,13 +26,14 @@ package protocol Projection: AnyObject, Sendable {
     /// - Throws: ``StoreError``
     func history(_ query: HistoryQuery) throws -> HistoryPage
 
-    /// One page of what lots an account has open, newest first.
+    /// One page of what lots an account has open, newest first, as they are once everything is posted that has expired
+    /// by a time: what is posted later is not told.
     /// - Throws: ``StoreError``
-    func lots(_ query: OpenItemsQuery) throws -> OpenLotsPage
+    func lots(_ query: OpenItemsQuery, at time: Timestamp) throws -> OpenItemsPage<OpenLot>
 
-    /// One page of what holds an account has open, newest first.
+    /// The same of holds.
     /// - Throws: ``StoreError``
-    func holds(_ query: OpenItemsQuery) throws -> OpenHoldsPage
+    func holds(_ query: OpenItemsQuery, at time: Timestamp) throws -> OpenItemsPage<OpenHoldView>
 
     /// An account's balances as of a time that is past.
     /// - Throws: ``StoreError``

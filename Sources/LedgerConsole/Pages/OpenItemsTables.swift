@@ -5,30 +5,30 @@ import LedgerWire
 /// What a player has open now: what holds have set aside, and of which lots something is left.
 struct OpenItemsTables {
     let layout: ConsoleLayout
-    let lots: OpenLotsPage
-    let holds: OpenHoldsPage
+    let lots: OpenItemsPage<OpenLot>
+    let holds: OpenItemsPage<OpenHoldView>
 
     func write(to page: inout HTML) {
         layout.section(&page, id: "holds", "Open holds") { page in
-            if holds.holds.isEmpty { return page.element("p", "Nothing is set aside.") }
+            if holds.items.isEmpty { return page.element("p", "Nothing is set aside.") }
             FigureTable(
                 caption: "Set aside and neither spent nor given back, in units",
                 columns: ["Since", "Amount", "Currency", "Until", "Who asked", "Key", "Entry"],
-                rows: holds.holds.map { row($0) }
+                rows: holds.items.map { row($0) }
             ).write(to: &page)
-            note(holds.next, holds.holds.count, "holds", &page)
+            note(holds.next, holds.items.count, "holds", &page)
         }
         layout.section(&page, id: "lots", "Open lots") { page in
-            if lots.lots.isEmpty { return page.element("p", "Nothing is left of any lot.") }
+            if lots.items.isEmpty { return page.element("p", "Nothing is left of any lot.") }
             FigureTable(
                 caption: "Lots of which something is left, set aside or owed, in units",
                 columns: [
                     "Lot", "Left", "Set aside", "Owed", "Of", "Currency", "Class", "Runs out", "Product", "Transaction",
                     "Since",
                 ],
-                rows: lots.lots.map { row($0) }
+                rows: lots.items.map { row($0) }
             ).write(to: &page)
-            note(lots.next, lots.lots.count, "lots", &page)
+            note(lots.next, lots.items.count, "lots", &page)
         }
     }
 

@@ -27,8 +27,8 @@ struct StatementPage {
                 history: try answers[0].value(HistoryPage.self, at: 3).get())
             if before == nil {
                 facts.open = OpenItemsTables(
-                    layout: layout, lots: try answers[0].value(OpenLotsPage.self, at: 4).get(),
-                    holds: try answers[0].value(OpenHoldsPage.self, at: 5).get())
+                    layout: layout, lots: try answers[0].value(OpenItemsPage<OpenLot>.self, at: 4).get(),
+                    holds: try answers[0].value(OpenItemsPage<OpenHoldView>.self, at: 5).get())
             }
         } catch {
             return layout.refused(error)

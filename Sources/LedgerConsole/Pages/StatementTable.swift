@@ -88,7 +88,7 @@ struct StatementTable {
         guard let transaction = entry.transaction else { return }
         if let product = entry.product {
             page.name(product)
-            ConsoleWords.write(quantity: entry.quantity ?? 1, &page)
+            ConsoleWords.write(quantity: entry.quantity, &page)
         }
         if let price = ConsoleWords.money(entry.price, entry.priceCurrency) {
             page.element("small", ["class": "price"], price)

@@ -47,9 +47,13 @@ extension Books {
             // What has expired is not shown as available, so it is posted first, where anything can be.
             if mayClose { settle(history.account, at: now) }
             return query
-        case .lots(let open), .holds(let open):
+        // What has run out is not told in any case, as of a balance; it is posted where anything can be.
+        case .lots(let open, _):
             if mayClose { settle(open.account, at: now) }
-            return query
+            return .lots(open, at: now)
+        case .holds(let open, _):
+            if mayClose { settle(open.account, at: now) }
+            return .holds(open, at: now)
         case .purchase(let purchase):
             if mayClose { settle(purchase.transaction, at: now) }
             return query

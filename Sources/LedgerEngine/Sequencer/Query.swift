@@ -21,8 +21,10 @@ package struct ClosingQuery: Hashable, Sendable {
 /// A read, which the store answers beside the writer.
 package enum Query: Hashable, Sendable {
     case history(HistoryQuery)
-    case lots(OpenItemsQuery)
-    case holds(OpenItemsQuery)
+    /// Without what has run out by a time, which is `nil` until it was fixed.
+    case lots(OpenItemsQuery, at: Timestamp? = nil)
+    /// The same.
+    case holds(OpenItemsQuery, at: Timestamp? = nil)
     /// Its time is `nil` until it was fixed.
     case report(ReportRequest)
     /// As of a time that is past.
@@ -45,7 +47,7 @@ package enum Query: Hashable, Sendable {
     var currency: CurrencyCode? {
         switch self {
         case .history(let query): query.currency
-        case .lots(let query), .holds(let query): query.currency
+        case .lots(let query, _), .holds(let query, _): query.currency
         case .report(let request): request.currency
         case .balances(let query, _): query.currency
         case .journal, .purchase, .find, .appStoreWork, .blocks, .head, .closing, .stepDown: nil
@@ -103,11 +105,10 @@ package enum Query: Hashable, Sendable {
         switch self {
         case .history(let query):
             return .history(try store.history(query))
-        case .lots(let query): return .lots(try store.lots(query))
-        case .holds(let query): return .holds(try store.holds(query))
+        case .lots(let query, let time): return .lots(try store.lots(query, at: fixed(time)))
+        case .holds(let query, let time): return .holds(try store.holds(query, at: fixed(time)))
         case .report(let request):
-            guard let asOf = request.asOf else { preconditionFailure("a report is read before its time was fixed") }
-            return .report(try store.report(request.query(asOf: asOf)))
+            return .report(try store.report(request.query(asOf: fixed(request.asOf))))
         case .balances(let query, let asOf):
             let balances = try store.balances(query.account, currency: query.currency, asOf: asOf)
             return .balance(AccountBalances(account: query.account, balances: balances))
@@ -140,5 +141,10 @@ package enum Query: Hashable, Sendable {
             }
             return .refused(Refusal(.periodClosed(closedThrough: closed)))
         }
+    }
+
+    private func fixed(_ time: Timestamp?) -> Timestamp {
+        guard let time else { preconditionFailure("something is read before its time was fixed") }
+        return time
     }
 }

@@ -302,7 +302,7 @@ final class Sequencer: Sendable {
         case .query(.history(let query)):
             // While nothing can be made durable, nothing that has expired is posted for a read.
             if fault == nil { needs.expiring.append(query.account) }
-        case .query(.lots(let query)), .query(.holds(let query)):
+        case .query(.lots(let query, _)), .query(.holds(let query, _)):
             if fault == nil { needs.expiring.append(query.account) }
         case .query(.purchase(let query)): needs.transactions.append(query.transaction)
         case .query, .signed, .promote, .refused: break

@@ -284,9 +284,13 @@ package final class Engine: Store, @unchecked Sendable {
 
     package func history(_ query: HistoryQuery) throws -> HistoryPage { try read { try $0.history(query) } }
 
-    package func lots(_ query: OpenItemsQuery) throws -> OpenLotsPage { try read { try $0.lots(query) } }
+    package func lots(_ query: OpenItemsQuery, at time: Timestamp) throws -> OpenItemsPage<OpenLot> {
+        try read { try $0.lots(query, at: time) }
+    }
 
-    package func holds(_ query: OpenItemsQuery) throws -> OpenHoldsPage { try read { try $0.holds(query) } }
+    package func holds(_ query: OpenItemsQuery, at time: Timestamp) throws -> OpenItemsPage<OpenHoldView> {
+        try read { try $0.holds(query, at: time) }
+    }
 
     package func balances(
         _ account: AccountName, currency: CurrencyCode?, asOf: Timestamp

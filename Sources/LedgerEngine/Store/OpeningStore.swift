@@ -84,9 +84,13 @@ package final class OpeningStore: Store {
 
     package func history(_ query: HistoryQuery) throws -> HistoryPage { try store().history(query) }
 
-    package func lots(_ query: OpenItemsQuery) throws -> OpenLotsPage { try store().lots(query) }
+    package func lots(_ query: OpenItemsQuery, at time: Timestamp) throws -> OpenItemsPage<OpenLot> {
+        try store().lots(query, at: time)
+    }
 
-    package func holds(_ query: OpenItemsQuery) throws -> OpenHoldsPage { try store().holds(query) }
+    package func holds(_ query: OpenItemsQuery, at time: Timestamp) throws -> OpenItemsPage<OpenHoldView> {
+        try store().holds(query, at: time)
+    }
 
     package func balances(
         _ account: AccountName, currency: CurrencyCode?, asOf: Timestamp

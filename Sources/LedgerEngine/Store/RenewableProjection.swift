@@ -225,9 +225,13 @@ final class RenewableProjection: Projection {
 
     func history(_ query: HistoryQuery) throws -> HistoryPage { try use { try $0.history(query) } }
 
-    func lots(_ query: OpenItemsQuery) throws -> OpenLotsPage { try use { try $0.lots(query) } }
+    func lots(_ query: OpenItemsQuery, at time: Timestamp) throws -> OpenItemsPage<OpenLot> {
+        try use { try $0.lots(query, at: time) }
+    }
 
-    func holds(_ query: OpenItemsQuery) throws -> OpenHoldsPage { try use { try $0.holds(query) } }
+    func holds(_ query: OpenItemsQuery, at time: Timestamp) throws -> OpenItemsPage<OpenHoldView> {
+        try use { try $0.holds(query, at: time) }
+    }
 
     func balances(
         _ account: AccountName, currency: CurrencyCode?, asOf: Timestamp

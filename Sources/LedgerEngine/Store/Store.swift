@@ -35,14 +35,14 @@ package protocol Store: AnyObject, Sendable {
     /// - Throws: ``StoreError``
     func history(_ query: HistoryQuery) throws -> HistoryPage
 
-    /// One page of what lots an account has open, newest first, as of the last commit. May be called from any thread,
-    /// and may block.
+    /// One page of what lots an account has open, newest first, as of the last commit, without what has expired by a
+    /// time, posted or not. May be called from any thread, and may block.
     /// - Throws: ``StoreError``
-    func lots(_ query: OpenItemsQuery) throws -> OpenLotsPage
+    func lots(_ query: OpenItemsQuery, at time: Timestamp) throws -> OpenItemsPage<OpenLot>
 
     /// The same of holds.
     /// - Throws: ``StoreError``
-    func holds(_ query: OpenItemsQuery) throws -> OpenHoldsPage
+    func holds(_ query: OpenItemsQuery, at time: Timestamp) throws -> OpenItemsPage<OpenHoldView>
 
     /// An account's balances as of a time that is past.
     /// - Throws: ``StoreError``

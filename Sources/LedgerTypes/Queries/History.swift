@@ -73,7 +73,7 @@ public struct HistoryEntry: Hashable, Sendable {
     public var transaction: TransactionID?
     /// What was bought with it.
     public var product: String?
-    /// How many of it.
+    /// How many of it; `nil` where it was imported, which says nothing of that.
     public var quantity: Int64?
     /// What was paid for all of it, in thousandths of ``priceCurrency``, where Apple says it.
     public var price: Int64?

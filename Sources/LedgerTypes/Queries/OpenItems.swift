@@ -66,7 +66,7 @@ public struct OpenLot: Hashable, Sendable {
     }
 }
 
-/// A hold that was neither captured nor released, and whose end was not posted.
+/// A hold that was neither captured nor released, and is not over.
 public struct OpenHoldView: Hashable, Sendable {
     /// The key of the request that set it aside, by which it is captured or released.
     public var key: RequestKey
@@ -101,36 +101,20 @@ public struct OpenHoldView: Hashable, Sendable {
     }
 }
 
-/// A page of an account's open lots, the newest first.
-public struct OpenLotsPage: Hashable, Sendable {
-    /// The last entry that the ledger had when it was read: so the lots were after that.
+/// A page of what an account's wallets have open, the newest first: of lots (``OpenLot``) or of holds
+/// (``OpenHoldView``).
+public struct OpenItemsPage<Item: Hashable & Sendable>: Hashable, Sendable {
+    /// The last entry that the ledger had when it was read: so they were after that.
     public var entry: EntryID
-    /// The lots.
-    public var lots: [OpenLot]
+    /// The lots, or the holds.
+    public var items: [Item]
     /// Pass it as `before` for the next page; `nil` where there is none.
     public var next: Int64?
 
-    /// A page of open lots.
-    public init(entry: EntryID, lots: [OpenLot], next: Int64?) {
+    /// A page of open lots or holds.
+    public init(entry: EntryID, items: [Item], next: Int64?) {
         self.entry = entry
-        self.lots = lots
-        self.next = next
-    }
-}
-
-/// A page of an account's open holds, the newest first.
-public struct OpenHoldsPage: Hashable, Sendable {
-    /// The last entry that the ledger had when it was read: so the holds were after that.
-    public var entry: EntryID
-    /// The holds.
-    public var holds: [OpenHoldView]
-    /// Pass it as `before` for the next page; `nil` where there is none.
-    public var next: Int64?
-
-    /// A page of open holds.
-    public init(entry: EntryID, holds: [OpenHoldView], next: Int64?) {
-        self.entry = entry
-        self.holds = holds
+        self.items = items
         self.next = next
     }
 }

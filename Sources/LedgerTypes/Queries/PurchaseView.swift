@@ -159,8 +159,8 @@ public struct PurchaseView: Hashable, Sendable {
     public var account: AccountName?
     /// The product bought.
     public var product: String
-    /// How many of it.
-    public var quantity: Int64
+    /// How many of it; `nil` where it was imported, which says nothing of that.
+    public var quantity: Int64?
     /// When it was bought.
     public var purchaseDate: Timestamp
     /// The price in thousandths of `priceCurrency`, as Apple states it.
@@ -181,7 +181,7 @@ public struct PurchaseView: Hashable, Sendable {
     /// Everything the ledger knows of one purchase, and a page of its events.
     public init(
         transaction: TransactionID, source: PurchaseSource = .appStore, external: ExternalIdentity? = nil, state: State,
-        account: AccountName?, product: String, quantity: Int64,
+        account: AccountName?, product: String, quantity: Int64?,
         purchaseDate: Timestamp, price: Int64?, priceCurrency: String?, revoked: Int64, grants: [Grant],
         consumption: Int64, events: [Event], next: Int64?
     ) {

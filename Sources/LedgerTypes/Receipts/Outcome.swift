@@ -24,8 +24,8 @@ package enum Outcome: Sendable {
     /// Whether there was an account of that name, which is erased now.
     case forgotten(Bool)
     indirect case history(HistoryPage)
-    indirect case lots(OpenLotsPage)
-    indirect case holds(OpenHoldsPage)
+    indirect case lots(OpenItemsPage<OpenLot>)
+    indirect case holds(OpenItemsPage<OpenHoldView>)
     indirect case report(ReportPage)
     indirect case journal(JournalPage)
     indirect case finding(Finding)

@@ -65,10 +65,10 @@ package enum Methods {
         "history", .roles([.game, .purchases, .finance]), HistoryQuery.self, HistoryPage.self
     ) { .ledger(.history($0)) }
     package static let lots = TypedMethod(
-        "lots", .roles([.game, .purchases, .finance]), OpenItemsQuery.self, OpenLotsPage.self
+        "lots", .roles([.game, .purchases, .finance]), OpenItemsQuery.self, OpenItemsPage<OpenLot>.self
     ) { .ledger(.lots($0)) }
     package static let holds = TypedMethod(
-        "holds", .roles([.game, .purchases, .finance]), OpenItemsQuery.self, OpenHoldsPage.self
+        "holds", .roles([.game, .purchases, .finance]), OpenItemsQuery.self, OpenItemsPage<OpenHoldView>.self
     ) { .ledger(.holds($0)) }
     package static let report = TypedMethod("report", .roles([.finance]), ReportRequest.self, ReportPage.self) {
         .ledger(.report($0))

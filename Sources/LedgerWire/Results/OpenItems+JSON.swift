@@ -1,7 +1,15 @@
 package import LedgerTypes
 package import StrictJSON
 
-extension OpenLot: WireValue {
+/// What an ``OpenItemsPage`` lists.
+package protocol OpenItem: WireValue {
+    /// The member of the page that has them.
+    static var listName: StaticString { get }
+}
+
+extension OpenLot: OpenItem {
+    package static let listName: StaticString = "lots"
+
     package func write(to writer: inout JSONWriter) {
         writer.beginObject()
         writer.key("lot")
@@ -57,7 +65,9 @@ extension OpenLot: WireValue {
     }
 }
 
-extension OpenHoldView: WireValue {
+extension OpenHoldView: OpenItem {
+    package static let listName: StaticString = "holds"
+
     package func write(to writer: inout JSONWriter) {
         writer.beginObject()
         writer.key("key")
@@ -102,66 +112,32 @@ extension OpenHoldView: WireValue {
     }
 }
 
-extension OpenLotsPage: WireValue {
+extension OpenItemsPage: WireValue where Item: OpenItem {
     package func write(to writer: inout JSONWriter) {
         writer.beginObject()
         writer.key("entry")
         writer.integer(entry)
-        writer.key("lots")
-        writer.write(lots)
-        writer.next(next)
+        writer.key(Item.listName)
+        writer.write(items)
+        writer.key("next")
+        if let next { writer.integer(next) } else { writer.null() }
         writer.endObject()
     }
 
     package init(from reader: inout JSONReader) throws(JSONError) {
+        let list = Item.listName
         var entry: EntryID?
-        var lots: [OpenLot]?
+        var items: [Item]?
         var next: Int64?
         try reader.object { (reader, name) throws(JSONError) in
             switch name {
             case "entry": entry = try reader.integer()
-            case "lots": lots = try reader.list(of: OpenLot.self)
+            case list: items = try reader.list(of: Item.self)
             case "next": next = try reader.orNull { (reader) throws(JSONError) in try reader.integer() }
             default: try reader.skip()
             }
         }
         self.init(
-            entry: try reader.required(entry, "entry"), lots: try reader.required(lots, "lots"), next: next)
-    }
-}
-
-extension OpenHoldsPage: WireValue {
-    package func write(to writer: inout JSONWriter) {
-        writer.beginObject()
-        writer.key("entry")
-        writer.integer(entry)
-        writer.key("holds")
-        writer.write(holds)
-        writer.next(next)
-        writer.endObject()
-    }
-
-    package init(from reader: inout JSONReader) throws(JSONError) {
-        var entry: EntryID?
-        var holds: [OpenHoldView]?
-        var next: Int64?
-        try reader.object { (reader, name) throws(JSONError) in
-            switch name {
-            case "entry": entry = try reader.integer()
-            case "holds": holds = try reader.list(of: OpenHoldView.self)
-            case "next": next = try reader.orNull { (reader) throws(JSONError) in try reader.integer() }
-            default: try reader.skip()
-            }
-        }
-        self.init(
-            entry: try reader.required(entry, "entry"), holds: try reader.required(holds, "holds"), next: next)
-    }
-}
-
-extension JSONWriter {
-    /// Where a page goes on; null where it does not.
-    fileprivate mutating func next(_ number: Int64?) {
-        key("next")
-        if let number { integer(number) } else { null() }
+            entry: try reader.required(entry, "entry"), items: try reader.required(items, list), next: next)
     }
 }

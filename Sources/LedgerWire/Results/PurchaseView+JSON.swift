@@ -192,8 +192,7 @@ extension PurchaseView: WireValue {
         writer.string(orNull: account?.text)
         writer.key("product")
         writer.string(product)
-        writer.key("quantity")
-        writer.integer(quantity)
+        writer.member("quantity", quantity)
         writer.key("purchaseDate")
         writer.integer(purchaseDate)
         writer.key("price")
@@ -254,7 +253,7 @@ extension PurchaseView: WireValue {
             transaction: try reader.required(transaction, "transactionId"), source: source, external: external,
             state: try reader.required(state, "state"),
             account: account, product: try reader.required(product, "product"),
-            quantity: try reader.required(quantity, "quantity"),
+            quantity: quantity,
             purchaseDate: try reader.required(purchaseDate, "purchaseDate"), price: price,
             priceCurrency: priceCurrency, revoked: try reader.required(revoked, "revoked"),
             grants: try reader.required(grants, "grants"), consumption: try reader.required(consumption, "consumption"),

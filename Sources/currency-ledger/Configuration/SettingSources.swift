@@ -60,9 +60,19 @@ struct SettingSources {
         return nil
     }
 
+    /// A number is written as JSON writes it in a variable and a flag too: `Double` reads `nan` and `0x1p-1` as well.
     mutating func number(_ setting: Setting, in range: ClosedRange<Double>) -> Double? {
         guard let given = scalar(setting) else { return nil }
-        if let value = Double(given.text), range.contains(value) { return value }
+        do throws(ConfigurationError) {
+            let json = try JSONFile(Array(given.text.utf8), name: setting.rawValue)
+            if case .number(let digits) = json.root.content, digits == given.text, let value = Double(digits),
+                range.contains(value)
+            {
+                return value
+            }
+        } catch {
+            // It is no JSON, and so no number.
+        }
         mustBe("a number from \(Int(range.lowerBound)) to \(Int(range.upperBound))", given)
         return nil
     }

@@ -63,7 +63,9 @@ final class TestStore: Sendable {
                 connections.withLockedValue { $0 += 1 }
                 let serve: @Sendable (any Channel) -> EventLoopFuture<Void> = { channel in
                     channel.eventLoop.makeCompletedFuture {
-                        try channel.pipeline.syncOperations.addHandler(StoreHandler(log: log, answer: answer))
+                        try channel.pipeline.syncOperations.addHandlers(
+                            NIOHTTPServerRequestAggregator(maxContentLength: .max),
+                            StoreHandler(log: log, answer: answer))
                     }
                 }
                 guard let context else {
@@ -88,13 +90,11 @@ final class TestStore: Sendable {
 }
 
 private final class StoreHandler: ChannelInboundHandler {
-    typealias InboundIn = HTTPServerRequestPart
+    typealias InboundIn = NIOHTTPServerRequestFull
     typealias OutboundOut = HTTPServerResponsePart
 
     private let log: NIOLockedValueBox<[TestStore.Request]>
     private let answer: @Sendable (TestStore.Request, Int) -> TestStore.Answer
-    private var head: HTTPRequestHead?
-    private var body = ByteBuffer()
 
     init(
         log: NIOLockedValueBox<[TestStore.Request]>,
@@ -105,24 +105,17 @@ private final class StoreHandler: ChannelInboundHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        switch unwrapInboundIn(data) {
-        case .head(let head):
-            self.head = head
-            body.clear()
-        case .body(var part): body.writeBuffer(&part)
-        case .end:
-            guard let head else { return }
-            let isOfHTTP2 =
-                (try? context.pipeline.syncOperations.handler(type: HTTP2FramePayloadToHTTP1ServerCodec.self)) != nil
-            let request = TestStore.Request(
-                method: head.method, target: head.uri, headers: head.headers, body: String(buffer: body),
-                isOfHTTP2: isOfHTTP2)
-            let number = log.withLockedValue { log in
-                log.append(request)
-                return log.count
-            }
-            carryOut(answer(request, number), context)
+        let came = unwrapInboundIn(data)
+        let isOfHTTP2 =
+            (try? context.pipeline.syncOperations.handler(type: HTTP2FramePayloadToHTTP1ServerCodec.self)) != nil
+        let request = TestStore.Request(
+            method: came.head.method, target: came.head.uri, headers: came.head.headers,
+            body: came.body.map { String(buffer: $0) } ?? "", isOfHTTP2: isOfHTTP2)
+        let number = log.withLockedValue { log in
+            log.append(request)
+            return log.count
         }
+        carryOut(answer(request, number), context)
     }
 
     private func carryOut(_ answer: TestStore.Answer, _ context: ChannelHandlerContext) {

@@ -28,7 +28,9 @@ final class Webhook: Sendable {
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.configureHTTPServerPipeline()
-                    try channel.pipeline.syncOperations.addHandler(WebhookHandler(log: log, answer: answer))
+                    try channel.pipeline.syncOperations.addHandlers(
+                        NIOHTTPServerRequestAggregator(maxContentLength: .max),
+                        WebhookHandler(log: log, answer: answer))
                 }
             }
             .bind(host: "127.0.0.1", port: port).get()
@@ -52,12 +54,11 @@ final class Webhook: Sendable {
 }
 
 private final class WebhookHandler: ChannelInboundHandler {
-    typealias InboundIn = HTTPServerRequestPart
+    typealias InboundIn = NIOHTTPServerRequestFull
     typealias OutboundOut = HTTPServerResponsePart
 
     private let log: NIOLockedValueBox<[String]>
     private let answer: @Sendable (Int) -> HTTPResponseStatus?
-    private var body = ByteBuffer()
 
     init(log: NIOLockedValueBox<[String]>, answer: @escaping @Sendable (Int) -> HTTPResponseStatus?) {
         self.log = log
@@ -65,20 +66,16 @@ private final class WebhookHandler: ChannelInboundHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        switch unwrapInboundIn(data) {
-        case .head: body.clear()
-        case .body(var part): body.writeBuffer(&part)
-        case .end:
-            let members = try? JSONMembers.read(Array(body.readableBytesView))
-            let number = log.withLockedValue { log in
-                log.append(members?["signedPayload"] ?? "")
-                return log.count
-            }
-            guard let status = answer(number) else { return context.close(promise: nil) }
-            let head = HTTPResponseHead(version: .http1_1, status: status, headers: ["content-length": "0"])
-            context.write(wrapOutboundOut(.head(head)), promise: nil)
-            context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+        let body = unwrapInboundIn(data).body ?? ByteBuffer()
+        let members = try? JSONMembers.read(Array(body.readableBytesView))
+        let number = log.withLockedValue { log in
+            log.append(members?["signedPayload"] ?? "")
+            return log.count
         }
+        guard let status = answer(number) else { return context.close(promise: nil) }
+        let head = HTTPResponseHead(version: .http1_1, status: status, headers: ["content-length": "0"])
+        context.write(wrapOutboundOut(.head(head)), promise: nil)
+        context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }

@@ -408,11 +408,11 @@ enum Samples {
             ], next: 4)
     }
 
-    static func lotsPage() throws -> OpenLotsPage {
+    static func lotsPage() throws -> OpenItemsPage<OpenLot> {
         let gems = try currency("gems")
-        return OpenLotsPage(
+        return OpenItemsPage(
             entry: 12,
-            lots: [
+            items: [
                 OpenLot(
                     lot: 9, currency: gems, lotClass: .paid, time: 7, transaction: try transaction("12"),
                     product: "com.example.gems", granted: 500, remaining: 20, held: 30, debt: 0),
@@ -422,11 +422,11 @@ enum Samples {
             ], next: 3)
     }
 
-    static func holdsPage() throws -> OpenHoldsPage {
+    static func holdsPage() throws -> OpenItemsPage<OpenHoldView> {
         let gems = try currency("gems")
-        return OpenHoldsPage(
+        return OpenItemsPage(
             entry: 12,
-            holds: [
+            items: [
                 OpenHoldView(
                     key: try key("h\\"), operation: 0, entry: 11, time: 8, currency: gems, amount: 30, expiresAt: 99,
                     actor: "eu \"1\""),

@@ -29,7 +29,8 @@ struct Transcript {
     /// - Parameter ledgers: where there are several: their names; each of its own app, `com.example.NAME`.
     init(
         tokens: [Token] = [], ledgers: [String] = [], limits: ServerLimits = ServerLimits(),
-        memory: ReplyMemory? = nil, isLedElsewhere: (@Sendable (Int) -> Bool)? = nil
+        memory: ReplyMemory? = nil, isLedElsewhere: (@Sendable (Int) -> Bool)? = nil,
+        figures: RequestFigures? = nil
     ) {
         let names = ledgers.compactMap { LedgerName($0) }
         self.ledgers = names
@@ -56,7 +57,8 @@ struct Transcript {
                     version: "1", ledger: infos[place.flatMap { visible.firstIndex(of: $0) } ?? 0],
                     ledgers: directory.count == 1 ? [] : infos)
             },
-            limits: limits, share: share, clock: { 0 }, isLedElsewhere: isLedElsewhere, seat: { _ in true })
+            limits: limits, share: share, clock: { 0 }, isLedElsewhere: isLedElsewhere, figures: figures
+        ) { _ in true }
         state.turn.begin(lines: .max)
     }
 
@@ -126,8 +128,8 @@ struct Transcript {
         case .command: "command"
         case .granting: "grant within a limit"
         case .query(.history(let query)): "history \(query.account)"
-        case .query(.lots(let query)): "lots \(query.account)"
-        case .query(.holds(let query)): "holds \(query.account)"
+        case .query(.lots(let query, _)): "lots \(query.account)"
+        case .query(.holds(let query, _)): "holds \(query.account)"
         case .query(.report): "report"
         case .query(.journal(let query)): "journal after \(query.after) for \(query.waitMilliseconds)"
         case .query(.purchase): "purchase"
