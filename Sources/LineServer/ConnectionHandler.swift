@@ -36,15 +36,10 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     private var awaitsHandshake: Bool
     /// By which authorities a certificate of its client's is verified (``ServerCertificates/authorities``).
     private let authorities: Int?
-    /// When something last came, or was taken.
-    private var lastProgress = NIODeadline.now()
-    /// Looks after what the connection has not done in time.
-    private var timer: Scheduled<Void>?
+    private let timeouts: ConnectionTimeouts
     /// Whether it is to be told when the client has read all that was written until then; and how often it was.
     private var isReadingAwaited = false
     private var readings = 0
-    /// Whether a time was set for the client to give back memory that it keeps.
-    private var isKeepingTimed = false
 
     /// - Parameters:
     ///   - isTLS: whether TLS stands between it and the socket. It is made before TLS is.
@@ -60,6 +55,8 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         share = ReplyShare(of: service.memory, stepBytes: service.limits.replyStepBytes)
         loop = service.loops.shares(of: eventLoop)
         figures = service.requests.figures(of: eventLoop)
+        timeouts = ConnectionTimeouts(
+            service.limits, memory: service.memory, isHTTP: front != nil, eventLoop: eventLoop)
         state = ConnectionState(
             tokens: service.tokens, directory: service.directory, info: service.ledgers.info, limits: service.limits,
             share: share, clock: service.clock, isLedElsewhere: service.ledgers.isLedElsewhere,
@@ -79,7 +76,9 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        look(in: isStranger ? service.limits.unauthenticatedMilliseconds : idleMilliseconds)
+        timeouts.begin(
+            isStranger: isStranger, standing: { [weak self] in self?.standing },
+            kept: { [weak self] in self?.kept ?? (nil, nil) }, overdue: { [weak self] in self?.end(overdue: $0) })
         share.wake = { [weak self, eventLoop] in
             // It has its place among those who wait for memory only as long as it asks at once.
             eventLoop.execute { self?.takeTurnAtOnce() }
@@ -138,19 +137,19 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        lastProgress = .now()
+        timeouts.noteProgress()
         if state.turn.ask() { askForTurn() }
         context.fireChannelReadComplete()
     }
 
     func read(context: ChannelHandlerContext) {
         if state.asksToRead(isWritable: context.channel.isWritable) { context.read() }
-        timeKeeping()
+        timeouts.timeKeeping()
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         if context.channel.isWritable {
-            lastProgress = .now()
+            timeouts.noteProgress()
             turn { _ in }
         }
         context.fireChannelWritabilityChanged()
@@ -254,8 +253,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
             sessions.endWaits(forGood: false)
         }
         guard context != nil, front == nil, state.holder == nil, service.connections.unseat(id) else { return }
-        timer?.cancel()
-        look(in: service.limits.unauthenticatedMilliseconds)
+        timeouts.beginAnew()
     }
 
     /// Closes the connection; what it still has before the ledger is not carried out. Over HTTP its client is told.
@@ -275,28 +273,26 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     /// Over HTTP each request shows by itself who sends it, so nobody has to have authenticated between them.
     private var isStranger: Bool { awaitsHandshake || state.holder == nil && front == nil }
 
-    private var idleMilliseconds: Int64 {
-        front == nil ? service.limits.idleMilliseconds : service.limits.keptAliveMilliseconds
+    /// `nil` where it has ended.
+    private var standing: ConnectionTimeouts.Standing? {
+        context.map { .init(isStranger: isStranger, awaitsAnswers: state.awaitsAnswers && $0.channel.isWritable) }
     }
 
-    private func look(in milliseconds: Int64) {
-        timer = eventLoop.scheduleTask(in: .milliseconds(milliseconds)) { self.look() }
-    }
+    private var kept: ConnectionTimeouts.Kept { (isReadingAwaited ? readings : nil, state.longLine) }
 
-    /// Ends the connection where it has not authenticated in time, or was idle for too long.
-    private func look() {
-        guard let context else { return }
-        guard !isStranger else {
-            service.notices.note(.neverAuthenticated, context.channel.peerWords)
-            return end(because: .notAuthenticatedInTime)
+    private func end(overdue: ConnectionTimeouts.Overdue) {
+        guard let peer = context?.channel.peerWords else { return }
+        switch overdue {
+        case .authentication:
+            service.notices.note(.neverAuthenticated, peer)
+            end(because: .notAuthenticatedInTime)
+        case .idleness:
+            service.logger.debug("an idle connection was closed", metadata: ["peer": "\(peer)"])
+            end(because: nil)
+        case .memory(let kind):
+            service.notices.note(kind, peer)
+            closeNow()
         }
-        // Answers that the client does not read are no reason to wait for it.
-        let isWaiting = state.awaitsAnswers && context.channel.isWritable
-        let since = isWaiting ? NIODeadline.now() : lastProgress
-        let left = since + .milliseconds(idleMilliseconds) - .now()
-        if left > .nanoseconds(0) { return look(in: left.nanoseconds / 1_000_000 + 1) }
-        service.logger.debug("an idle connection was closed", metadata: ["peer": "\(context.channel.peerWords)"])
-        end(because: nil)
     }
 
     /// Ends the connection within the time that it is given to read why.
@@ -354,14 +350,14 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         performAll(context)
         // What the front holds is all that the ledger answers.
         if state.isQuiet, front?.answer(state.takeLineOutcome()) == true {
-            lastProgress = .now()
+            timeouts.noteProgress()
             performAll(context)
             noteUnread(context)
         }
         if let permission = state.readPermission(isWritable: context.channel.isWritable) {
             sessions.allowRead(permission, readsTaken: state.readsAnswered)
         }
-        timeKeeping()
+        timeouts.timeKeeping()
     }
 
     private func performAll(_ context: ChannelHandlerContext) {
@@ -391,7 +387,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
             figures.noteWritten(bytes.readableBytes)
             context.write(wrapOutboundOut(bytes), promise: nil)
         case .flush:
-            if context.channel.isWritable { lastProgress = .now() }
+            if context.channel.isWritable { timeouts.noteProgress() }
             context.flush()
             noteUnread(context)
         case .read: context.read()
@@ -436,36 +432,6 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         }
     }
 
-    private typealias Kept = (unreadReplies: Int?, unfinishedLine: Int?)
-
-    /// What the client keeps of the memory, and it alone can give back; where it has done so meanwhile and keeps some
-    /// again, that differs.
-    private var kept: Kept { (isReadingAwaited ? readings : nil, state.longLine) }
-
-    /// Closes the connection where the client keeps memory for which others wait.
-    private func timeKeeping() {
-        let before = kept
-        if isKeepingTimed || before == (nil, nil) { return }
-        isKeepingTimed = true
-        eventLoop.scheduleTask(in: .milliseconds(service.limits.keptMillisecondsMax)) { [weak self] in
-            guard let self else { return }
-            isKeepingTimed = false
-            guard let context else { return }
-            if service.memory.isShort, let kind = keptSince(before) {
-                service.notices.note(kind, context.channel.peerWords)
-                return closeNow()
-            }
-            timeKeeping()
-        }
-    }
-
-    private func keptSince(_ before: Kept) -> NoticeKind? {
-        let now = kept
-        if let unread = now.unreadReplies, unread == before.unreadReplies { return .repliesUnread }
-        if let line = now.unfinishedLine, line == before.unfinishedLine { return .lineUnfinished }
-        return nil
-    }
-
     /// An empty write is done when everything before it is.
     private func whenWritten(_ context: ChannelHandlerContext, _ body: @escaping () -> Void) {
         context.writeAndFlush(wrapOutboundOut(ByteBuffer())).assumeIsolated().whenComplete { _ in body() }
@@ -473,8 +439,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
 
     private func end() {
         eventLoop.preconditionInEventLoop()
-        timer?.cancel()
-        timer = nil
+        timeouts.end()
         state.closed()
         sessions.close()
     }

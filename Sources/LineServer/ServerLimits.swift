@@ -32,9 +32,17 @@ package struct ServerLimits: Sendable {
     package var headLinesMax = 64
     /// Bytes that are kept of what is not decoded yet: a reading (64 KiB), and the rest of a line of a head before it.
     package var undecodedBytesMax = 96 << 10
-    /// Parts of requests (a head, a piece of a body, an end) that are kept behind one that is not answered yet. Beyond
-    /// them a client is told `overloaded` in its turn, and is not listened to any more.
-    package var partsBehindMax = 1_024
+    /// Bytes of HTTP that are decoded at once: few requests have more. A chunk of a body has at least six, so what is
+    /// decoded behind a request that is not answered is at most some 700 parts (heads, pieces of bodies, ends).
+    package var pieceBytesMax = 4 << 10
+    /// Bytes behind a request that is not answered yet, from which on no more is read: one more request with a long
+    /// head, or some dozens of small ones. With them and one reading (64 KiB) every connection can hold what nobody
+    /// counts.
+    package var heldInputBytesMax = 16 << 10
+    /// Bytes that the kernel takes of what a client sends over HTTP before it is read; it doubles them (socket(7),
+    /// SO_RCVBUF). NIO reads them all when the client closes its side, and left to itself the kernel takes megabytes.
+    /// Over a line with a round trip of 100 ms a connection still sends two megabytes a second.
+    package var receiveBufferBytes = 256 << 10
     /// Milliseconds within which the body of a request of HTTP must have come: the longest one at 300 kbit/s.
     package var requestMilliseconds: Int64 = 30_000
     /// Bytes of a notification that the App Store posts: its JWS has some 20 KiB, and the longest that is verified

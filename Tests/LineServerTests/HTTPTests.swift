@@ -221,24 +221,16 @@ extension ServerTests {
 
         @Test func partOfARequestAndThenNoHTTPIsRefusedBehindTheAnswerToo() async throws {
             let store = FaultyStore()
-            try await serve(store: store, limits: { $0.partsBehindMax = 10 }) { server, client in
+            try await serve(store: store) { _, client in
                 store.hold()
                 let first = HTTPClient.rpc(Requests.grant("k", "p", 1))
                 try await client.send(first + HTTPClient.chunked("/v1/rpc"))
                 try await client.send("2\r\n{}\r\nno number\r\n")
-                // So is more than is kept.
-                let many = try await server.connectHTTP()
-                let pings = String(repeating: HTTPClient.rpc(Requests.ping(1)), count: 10)
-                try await many.send(HTTPClient.rpc(Requests.grant("l", "p", 1)) + pings)
                 #expect(try await eventually { store.waiting == 1 })
-                try await Task.sleep(for: .milliseconds(100))
                 store.release()
                 #expect(try await client.response()?.status == 200)
                 #expect(try await client.response()?.status == 400)
                 #expect(try await client.response() == nil)
-                var statuses: [Int] = []
-                while let response = try await many.response() { statuses.append(response.status) }
-                #expect(statuses.first == 200 && statuses.last == 503 && statuses.count < 11)
             }
         }
 

@@ -5,10 +5,11 @@ import NIOHTTP1
 import NIOPosix
 
 /// HTTP/1.1 in front of a connection's handler, whatever its address offers: one request at a time. What a client sends
-/// behind a request waits until that is answered.
+/// behind a request waits until that is answered: as bytes, before they are decoded (``HTTPInputGate``), but for the
+/// rest of the piece in which the request ended.
 ///
-/// NIO's `HTTPServerPipelineHandler` keeps what comes behind a request too, but as much as there is: a reading of
-/// 64 KiB may have ten thousand parts. And it holds the end of what a client sends back behind that, for which a
+/// NIO's `HTTPServerPipelineHandler` keeps what comes behind a request too, but decoded, as much as there is: a reading
+/// of 64 KiB may have ten thousand parts. And it holds the end of what a client sends back behind that, for which a
 /// request that waits would never know that nobody waits for it.
 final class HTTPServerHandler: ChannelDuplexHandler {
     typealias InboundIn = HTTPServerRequestPart
@@ -50,6 +51,8 @@ final class HTTPServerHandler: ChannelDuplexHandler {
 
     /// What stands behind this; set once, before anything comes.
     weak var connection: ConnectionHandler?
+    /// What stands before it, and holds back what is not decoded yet; set once, before anything comes.
+    weak var gate: HTTPInputGate?
     private let application: any HTTPApplication
     /// Those that every response has at its address.
     private let headers: [(String, String)]
@@ -57,8 +60,8 @@ final class HTTPServerHandler: ChannelDuplexHandler {
     private let notices: NoticeLog
     private var context: ChannelHandlerContext?
     private var phase = Phase.idle
+    /// The rest of a piece that the gate has handed on, and the end of input.
     private var behind = CircularBuffer<Incoming>()
-    private var isReadHeld = false
     /// Whether anything was handed on or refused since the channel last told that a reading was over.
     private var hasNews = false
     /// Replies of the ledger to the request.
@@ -84,10 +87,11 @@ final class HTTPServerHandler: ChannelDuplexHandler {
     // MARK: What comes
 
     /// Whether what comes waits.
-    private var isHolding: Bool {
+    var isHolding: Bool {
         switch phase {
         case .asking, .preparing, .pausing: true
-        case .idle, .receiving, .dropping, .closing: !behind.isEmpty
+        case .idle, .receiving, .dropping: !behind.isEmpty
+        case .closing: false
         }
     }
 
@@ -99,11 +103,7 @@ final class HTTPServerHandler: ChannelDuplexHandler {
     /// Keeps what came behind a request that is not answered yet.
     private func keep(_ incoming: Incoming) {
         if case .refusal? = behind.last { return }
-        if case .part = incoming, behind.count >= limits.partsBehindMax {
-            behind.append(.refusal(.unavailable(.overloaded)))
-        } else {
-            behind.append(incoming)
-        }
+        behind.append(incoming)
     }
 
     private func received(_ part: HTTPServerRequestPart, _ context: ChannelHandlerContext) {
@@ -174,11 +174,10 @@ final class HTTPServerHandler: ChannelDuplexHandler {
         timer = context.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(limits.requestMilliseconds)) {
             self.timer = nil
             guard let context = self.context else { return }
+            // It is not the client's fault where there is no memory for more of it, or more of it waits here.
+            if self.connection?.holdsReading == true || self.gate?.isEmpty == false { return self.awaitEnd(context) }
             switch self.phase {
-            case .receiving(let exchange):
-                // It is not the client's fault where there is no memory for more of it.
-                if self.connection?.holdsReading == true { return self.awaitEnd(context) }
-                self.refuse(exchange.tooSlow, context, to: exchange.method)
+            case .receiving(let exchange): self.refuse(exchange.tooSlow, context, to: exchange.method)
             case .dropping(let declined): self.refuse(declined.refusal, context, to: declined.method)
             case .idle, .asking, .preparing, .pausing, .closing: return
             }
@@ -191,11 +190,7 @@ final class HTTPServerHandler: ChannelDuplexHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if case .some(.inputClosed) = event as? ChannelEvent, isHolding {
-            // What is answered now waits for nothing new: its client waits for the last answers alone.
-            connection?.endWaits()
-            return keep(.inputClosed)
-        }
+        if case .some(.inputClosed) = event as? ChannelEvent, isHolding { return keep(.inputClosed) }
         context.fireUserInboundEventTriggered(event)
     }
 
@@ -209,10 +204,6 @@ final class HTTPServerHandler: ChannelDuplexHandler {
         }
         // Behind a request its client would take the refusal for the answer to that.
         if isHolding { keep(.refusal(.malformed)) } else { refuse(.malformed, context) }
-    }
-
-    func read(context: ChannelHandlerContext) {
-        if behind.isEmpty { context.read() } else { isReadHeld = true }
     }
 
     // MARK: What a request needs
@@ -305,9 +296,9 @@ final class HTTPServerHandler: ChannelDuplexHandler {
     /// - Parameter pauses: whether others have the event loop before what came behind it.
     private func goOn(isKeptAlive: Bool, pauses: Bool, _ context: ChannelHandlerContext) {
         if !isKeptAlive {
-            phase = .closing
+            close(context)
             connection?.finish()
-        } else if behind.isEmpty && !isReadHeld && !pauses {
+        } else if behind.isEmpty && gate?.isEmpty != false && !pauses {
             phase = .idle
         } else {
             pause(context)
@@ -316,21 +307,35 @@ final class HTTPServerHandler: ChannelDuplexHandler {
 
     private func pause(_ context: ChannelHandlerContext) {
         phase = .pausing
+        resumeSoon(context)
+    }
+
+    /// What comes from now on is dropped.
+    private func close(_ context: ChannelHandlerContext) {
+        stopTimer()
+        phase = .closing
+        reply = ByteBuffer()
+        behind.removeAll()
+        // What the gate holds is read to its end: closed with bytes unread, the socket would be reset.
+        resumeSoon(context)
+    }
+
+    private func resumeSoon(_ context: ChannelHandlerContext) {
         let server = NIOLoopBound(self, eventLoop: context.eventLoop)
         context.eventLoop.execute { server.value.resume() }
     }
 
     /// Looks at what came meanwhile.
     private func resume() {
-        guard let context, case .pausing = phase else { return }
-        let begin = context.eventLoop.now
-        phase = .idle
-        goThroughBehind(context)
-        connection?.decoded(bytes: 0, since: begin)
-        channelReadComplete(context: context)
-        guard isReadHeld, behind.isEmpty else { return }
-        isReadHeld = false
-        context.read()
+        guard let context else { return }
+        if case .pausing = phase {
+            let begin = context.eventLoop.now
+            phase = .idle
+            goThroughBehind(context)
+            connection?.decoded(bytes: 0, since: begin)
+            channelReadComplete(context: context)
+        }
+        gate?.goOn()
     }
 
     /// Looks at what is kept, up to the end of a request.
@@ -359,10 +364,7 @@ final class HTTPServerHandler: ChannelDuplexHandler {
             respond(.unavailable(.shuttingDown), to: exchange.method, isKeptAlive: false, context)
         case .dropping(let declined): respond(declined.refusal, to: declined.method, isKeptAlive: false, context)
         }
-        stopTimer()
-        phase = .closing
-        reply = ByteBuffer()
-        behind.removeAll()
+        close(context)
     }
 
     /// Refuses what the ledger has, or would have, and closes the connection behind it.
@@ -379,10 +381,7 @@ final class HTTPServerHandler: ChannelDuplexHandler {
         _ refusal: HTTPRefusal, _ context: ChannelHandlerContext, to method: HTTPMethod = .POST
     ) {
         if case .closing = phase { return }
-        stopTimer()
-        phase = .closing
-        behind.removeAll()
-        reply = ByteBuffer()
+        close(context)
         respond(refusal, to: method, isKeptAlive: false, context)
         connection?.finish()
     }

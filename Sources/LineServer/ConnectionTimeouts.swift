@@ -1,0 +1,116 @@
+import LedgerEngine
+import NIOCore
+
+/// Looks after what a connection has not done in time: authenticated, said or taken anything, or given back memory for
+/// which others wait.
+///
+/// Everything here is touched only on the channel's event loop.
+final class ConnectionTimeouts {
+    enum Overdue {
+        /// It has not authenticated.
+        case authentication
+        /// It was idle for too long.
+        case idleness
+        /// It keeps memory for which others wait.
+        case memory(NoticeKind)
+    }
+
+    /// What a connection is, and what it waits for.
+    struct Standing {
+        /// Whether it has still to authenticate.
+        let isStranger: Bool
+        /// Whether an answer is still to come, and would be read.
+        let awaitsAnswers: Bool
+    }
+
+    /// What the client keeps of the memory, and it alone can give back; where it has done so meanwhile and keeps some
+    /// again, that differs.
+    typealias Kept = (unreadReplies: Int?, unfinishedLine: Int?)
+
+    private let limits: ServerLimits
+    private let idleMilliseconds: Int64
+    private let memory: ReplyMemory
+    private let eventLoop: any EventLoop
+    /// When something last came, or was taken.
+    private var lastProgress = NIODeadline.now()
+    private var timer: Scheduled<Void>?
+    /// Whether a time was set for the client to give back memory that it keeps.
+    private var isKeepingTimed = false
+    private var standing: () -> Standing? = { nil }
+    private var kept: () -> Kept = { (nil, nil) }
+    private var overdue: (Overdue) -> Void = { _ in }
+
+    /// - Parameter isHTTP: whether its client speaks HTTP.
+    init(_ limits: ServerLimits, memory: ReplyMemory, isHTTP: Bool, eventLoop: any EventLoop) {
+        self.limits = limits
+        self.memory = memory
+        self.eventLoop = eventLoop
+        idleMilliseconds = isHTTP ? limits.keptAliveMilliseconds : limits.idleMilliseconds
+    }
+
+    /// Looks after a connection from now on.
+    /// - Parameters:
+    ///   - isStranger: whether it has to authenticate.
+    ///   - standing: how it is; `nil` where it has ended.
+    ///   - kept: what its client keeps.
+    ///   - overdue: told what was not done in time.
+    func begin(
+        isStranger: Bool, standing: @escaping () -> Standing?, kept: @escaping () -> Kept,
+        overdue: @escaping (Overdue) -> Void
+    ) {
+        self.standing = standing
+        self.kept = kept
+        self.overdue = overdue
+        look(in: isStranger ? limits.unauthenticatedMilliseconds : idleMilliseconds)
+    }
+
+    /// Something came, or was taken.
+    func noteProgress() { lastProgress = .now() }
+
+    /// Nobody knows any more who the client is: it has a stranger's time to authenticate.
+    func beginAnew() {
+        timer?.cancel()
+        look(in: limits.unauthenticatedMilliseconds)
+    }
+
+    /// The connection has ended.
+    func end() {
+        timer?.cancel()
+        timer = nil
+    }
+
+    private func look(in milliseconds: Int64) {
+        timer = eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(milliseconds)) { self.look() }
+    }
+
+    private func look() {
+        guard let standing = standing() else { return }
+        if standing.isStranger { return overdue(.authentication) }
+        // Answers that the client does not read are no reason to wait for it.
+        let since = standing.awaitsAnswers ? NIODeadline.now() : lastProgress
+        let left = since + .milliseconds(idleMilliseconds) - .now()
+        if left > .nanoseconds(0) { return look(in: left.nanoseconds / 1_000_000 + 1) }
+        overdue(.idleness)
+    }
+
+    /// Sets the client a time to give back what it keeps. Called when that may have changed.
+    func timeKeeping() {
+        let before = kept()
+        if isKeepingTimed || before == (nil, nil) { return }
+        isKeepingTimed = true
+        eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(limits.keptMillisecondsMax)) { [weak self] in
+            guard let self else { return }
+            isKeepingTimed = false
+            guard standing() != nil else { return }
+            if memory.isShort, let kind = keptSince(before) { return overdue(.memory(kind)) }
+            timeKeeping()
+        }
+    }
+
+    private func keptSince(_ before: Kept) -> NoticeKind? {
+        let now = kept()
+        if let unread = now.unreadReplies, unread == before.unreadReplies { return .repliesUnread }
+        if let line = now.unfinishedLine, line == before.unfinishedLine { return .lineUnfinished }
+        return nil
+    }
+}
