@@ -518,7 +518,7 @@ class Findings:
     """What does not hold, by kind."""
 
     KINDS = ("lost", "doubled", "gaps", "not linear", "stale reads", "contradicted", "feeds differ", "unanswered",
-             "audit")
+             "audit", "crashed")
 
     def __init__(self):
         self.words = {kind: [] for kind in Findings.KINDS}
@@ -828,7 +828,7 @@ class Trial:
         self.machines = [Machine(self, number) for number in MACHINES]
         self.dice = random.Random(arguments.seed)
         self.exits = collections.Counter()
-        self.troubles = []
+        self.troubles, self.crashes = [], []
         self.times = collections.defaultdict(list)
         self.goals = {}
 
@@ -853,6 +853,7 @@ class Trial:
         run("ip", "link", "set", "hub", "up")
         with open(f"{self.folder}/catalog.json", "w") as file:
             json.dump({"currencies": {"gems": {}}, "products": {"com.example.game.gems500": {"gems": CREDIT}}}, file)
+        self.stage = "signed purchases"
         run(self.binary, "sandbox", "init", f"{self.folder}/chain")
         purchases = []
         for number in range(min(400, 10 * arguments.faults)):
@@ -911,6 +912,9 @@ class Trial:
                         ended[process] = now()
                         self.exits[name] += 1
                         say(f"   {name} of {machine.name} ended by itself, status {process.returncode}")
+                        # By a signal, and not by the one that faults send.
+                        if name == "node" and process.returncode < 0 and process.returncode != -signal.SIGKILL:
+                            self.crashes.append(f"{machine.name}: signal {-process.returncode}: {machine.last_words()}")
                     if now() - ended[process] > 1 and name in machine.wanted:
                         machine.start(name)
 
@@ -1229,6 +1233,8 @@ class Trial:
         audit = run(self.binary, "audit", uri, "--anchors", f"{self.folder}/chain/root.der", check=False)
         if audit.returncode != 0:
             findings.add("audit", f"{audit.stdout}{audit.stderr}")
+        for words in self.crashes:
+            findings.add("crashed", words)
         self.tell(findings, feeds[leader.name], asked, blocks, audit)
         return findings
 
