@@ -9,8 +9,9 @@ compares what was answered with the feeds of all nodes and with the tables of al
 only where it found nothing. `--self-test` alone shows that the checker finds what it has to find; `--break async` runs
 the cluster without synchronous standbys, and has to fail.
 
-It needs root, and from Debian: patroni etcd-server etcd-client python3-etcd postgresql nftables iproute2. Everything
-runs in namespaces of its own (mounts, processes, networks), which end with this program, however that ends.
+It needs root, and from Debian: patroni etcd-server python3-etcd postgresql nftables iproute2; `--can` says what is
+missing. Everything runs in namespaces of its own (mounts, processes, networks), which end with this program, however
+that ends.
 """
 import argparse
 import bisect
@@ -36,8 +37,13 @@ MACHINES = (1, 2, 3)
 TOKEN = "trial-of-three-machines"
 CREDIT = 500
 AS_POSTGRES = ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups"]
-# Patroni's documented minimum of ttl. loop_wait + 2 * retry_timeout must not be more than it.
-TTL, LOOP_WAIT, RETRY_TIMEOUT = 20, 2, 5
+# Patroni's times in seconds, of which loop_wait + 2 * retry_timeout must not be more than ttl; and how long a fault
+# lasts that ends before Patroni promotes a standby, or after it.
+Times = collections.namedtuple("Times", "ttl loop_wait retry_timeout brief long")
+# The least ttl that Patroni's documentation allows.
+USUAL = Times(20, 2, 5, (2, 8), (26, 30))
+# Patroni 3.0.2 takes it; later ones take 20 s instead, and then the trial does.
+QUICK = Times(10, 1, 4, (2, 5), (14, 17))
 # How long the load or the cluster may need to be whole again after a fault before the trial gives up.
 GIVE_UP_SECONDS = 150
 
@@ -92,7 +98,7 @@ class Machine:
         self.configure()
 
     def configure(self):
-        trial, address = self.trial, self.address
+        trial, address, times = self.trial, self.address, self.trial.seconds
         strict = trial.arguments.breaking != "async"
         hosts = ",".join(machine.address for machine in trial.machines)
         parameters = {
@@ -110,7 +116,7 @@ class Machine:
             "etcd": {"hosts": ",".join(f"{machine.address}:2379" for machine in trial.machines)},
             "bootstrap": {
                 "dcs": {
-                    "ttl": TTL, "loop_wait": LOOP_WAIT, "retry_timeout": RETRY_TIMEOUT,
+                    "ttl": times.ttl, "loop_wait": times.loop_wait, "retry_timeout": times.retry_timeout,
                     "synchronous_mode": strict, "synchronous_mode_strict": strict,
                     "postgresql": {"use_pg_rewind": True, "use_slots": True, "parameters": parameters},
                 },
@@ -158,7 +164,7 @@ class Machine:
             with open(f"{self.folder}/{name}.log", "ab") as log:
                 self.processes[name] = subprocess.Popen(
                     ["ip", "netns", "exec", self.name] + self.command(name), stdin=subprocess.DEVNULL, stdout=log,
-                    stderr=log, start_new_session=True)
+                    stderr=log, start_new_session=True, cwd=self.folder)  # The user postgres has to come there.
             self.wanted.add(name)
 
     def last_words(self):
@@ -512,7 +518,7 @@ class Findings:
     """What does not hold, by kind."""
 
     KINDS = ("lost", "doubled", "gaps", "not linear", "stale reads", "contradicted", "feeds differ", "unanswered",
-             "audit")
+             "audit", "crashed")
 
     def __init__(self):
         self.words = {kind: [] for kind in Findings.KINDS}
@@ -814,13 +820,15 @@ def self_test():
 class Trial:
     def __init__(self, arguments):
         self.arguments = arguments
+        self.seconds = QUICK if arguments.quick else USUAL
+        self.stage = "the beginning"
         self.folder, self.binary = os.path.abspath(arguments.folder), os.path.abspath(arguments.binary)
         versions = sorted(os.listdir("/usr/lib/postgresql"), key=float)
         self.programs = f"/usr/lib/postgresql/{versions[-1]}/bin"
         self.machines = [Machine(self, number) for number in MACHINES]
         self.dice = random.Random(arguments.seed)
         self.exits = collections.Counter()
-        self.troubles = []
+        self.troubles, self.crashes = [], []
         self.times = collections.defaultdict(list)
         self.goals = {}
 
@@ -845,6 +853,7 @@ class Trial:
         run("ip", "link", "set", "hub", "up")
         with open(f"{self.folder}/catalog.json", "w") as file:
             json.dump({"currencies": {"gems": {}}, "products": {"com.example.game.gems500": {"gems": CREDIT}}}, file)
+        self.stage = "signed purchases"
         run(self.binary, "sandbox", "init", f"{self.folder}/chain")
         purchases = []
         for number in range(min(400, 10 * arguments.faults)):
@@ -857,6 +866,9 @@ class Trial:
         for machine in self.machines:
             machine.start("patroni")
         primary = self.wait("PostgreSQL and its standbys", self.whole_database, 120)
+        if self.time_to_live(primary) > self.seconds.ttl:
+            say(f"this version of Patroni does not take a ttl of {self.seconds.ttl} s")
+            self.seconds = USUAL
         for text in ("CREATE ROLE ledger LOGIN", "GRANT pg_read_all_stats TO ledger"):
             run(f"{self.programs}/psql", "-XAtq", "-h", primary.address, "-U", "postgres", "-c", text)
         run(f"{self.programs}/createdb", "-h", primary.address, "-U", "postgres", "-O", "ledger", "games")
@@ -870,7 +882,14 @@ class Trial:
         self.load.start()
         self.wait("the load", lambda: len(self.load.commits) > 100 and self.whole(), 60)
 
+    def time_to_live(self, machine):
+        """The leader key's, in seconds, as etcd says it."""
+        url = f"http://{machine.address}:2379/v2/keys/service/trial/leader"
+        with urllib.request.urlopen(url, timeout=5) as reply:
+            return json.load(reply)["node"]["ttl"]
+
     def wait(self, what, condition, seconds):
+        self.stage = what
         end = now() + seconds
         while now() < end:
             found = condition()
@@ -893,6 +912,9 @@ class Trial:
                         ended[process] = now()
                         self.exits[name] += 1
                         say(f"   {name} of {machine.name} ended by itself, status {process.returncode}")
+                        # By a signal, and not by the one that faults send.
+                        if name == "node" and process.returncode < 0 and process.returncode != -signal.SIGKILL:
+                            self.crashes.append(f"{machine.name}: signal {-process.returncode}: {machine.last_words()}")
                     if now() - ended[process] > 1 and name in machine.wanted:
                         machine.start(name)
 
@@ -951,7 +973,7 @@ class Trial:
 
     def brief_or_long(self):
         """Long enough for Patroni to promote a standby, or not."""
-        return self.dice.uniform(2, 8) if self.dice.random() < 0.5 else TTL + self.dice.uniform(6, 10)
+        return self.dice.uniform(*(self.seconds.brief if self.dice.random() < 0.5 else self.seconds.long))
 
     def postgres_killed(self, machine):
         for pid in machine.postgres()[:1]:
@@ -974,7 +996,7 @@ class Trial:
         seconds = self.brief_or_long()
         if self.arguments.breaking == "async":
             # What sends to the standbys stands still for a while, so the primary has what they have not.
-            seconds = TTL + 8
+            seconds = self.seconds.long[1]
             for pid in machine.postgres():
                 with open(f"/proc/{pid}/cmdline") as file:
                     if "walsender" in file.read():
@@ -1077,7 +1099,7 @@ class Trial:
 
     def kinds(self):
         """Name, function, whether it is the service's (or the database's), and its goal in seconds."""
-        lost = TTL + 10
+        lost = self.seconds.ttl + 10
         all_kinds = [
             ("postgres killed", self.postgres_killed, False, lost),
             ("postgres stopped", self.postgres_stopped, False, lost),
@@ -1108,7 +1130,9 @@ class Trial:
         names = ", ".join(word for word in ("primary", "sync", "leading") if roles.get(word) is machine) or "neither"
         say(f"{number:3} {name}: {machine.name} ({names})")
         before = now()
+        self.stage = f"the end of the fault {number}, {name}"
         seconds = body(machine)
+        self.stage = f"the cluster to be whole after the fault {number}, {name}"
         end = now() + GIVE_UP_SECONDS
         while not self.whole():
             if now() > end:
@@ -1191,10 +1215,12 @@ class Trial:
         return len(operations)
 
     def verify(self):
+        self.stage = "answers to what was asked"
         self.load.end()
         say("the load has ended; the checker begins")
         self.wait("a whole database", self.whole_database, 90)
         leader = self.wait("a leading node", self.leading, 60)
+        self.stage = "the checker"
         # What is lost would be carried out anew when it is asked again.
         feeds = {machine.name: self.feed(machine) for machine in self.machines}
         asked = self.ask_again()
@@ -1207,6 +1233,8 @@ class Trial:
         audit = run(self.binary, "audit", uri, "--anchors", f"{self.folder}/chain/root.der", check=False)
         if audit.returncode != 0:
             findings.add("audit", f"{audit.stdout}{audit.stderr}")
+        for words in self.crashes:
+            findings.add("crashed", words)
         self.tell(findings, feeds[leader.name], asked, blocks, audit)
         return findings
 
@@ -1238,11 +1266,19 @@ class Trial:
                 line = {"name": operation.name, "request": json.loads(operation.line), "sent": operation.sent}
                 file.write(json.dumps({**line, "attempts": operation.attempts, "answers": answers}) + "\n")
 
+    def last_logged(self):
+        """The end of each log."""
+        for machine in self.machines:
+            for name in sorted(machine.processes):
+                print(f"-- {name} of {machine.name}")
+                print(run("tail", "-n", "12", f"{machine.folder}/{name}.log", check=False).stdout)
+
     def run(self):
         began = now()
         self.begin()
-        say(f"all runs after {now() - began:.0f} s: seed {self.arguments.seed}, ttl {TTL} s, loop_wait {LOOP_WAIT} s,"
-            f" retry_timeout {RETRY_TIMEOUT} s, {self.load.rate} requests a second")
+        times = self.seconds
+        say(f"all runs after {now() - began:.0f} s: seed {self.arguments.seed}, ttl {times.ttl} s, loop_wait "
+            f"{times.loop_wait} s, retry_timeout {times.retry_timeout} s, {self.load.rate} requests a second")
         bag = []
         for number in range(1, self.arguments.faults + 1):
             if not bag:
@@ -1261,18 +1297,58 @@ class Trial:
 # MARK: - Namespaces
 
 
-def outside():
+NAMESPACES = ["unshare", "--mount", "--net", "--pid", "--ipc", "--fork", "--kill-child", "--mount-proc"]
+
+
+def absence():
+    """What keeps this machine from it, in words; `None`: nothing."""
+    if os.getuid() != 0:
+        return "it needs root"
+    for program in ("patroni", "patronictl", "etcd", "nft", "ip", "unshare", "setpriv"):
+        if not shutil.which(program):
+            return f"it needs {program}, which is not installed"
+    if not os.path.isdir("/usr/lib/postgresql"):
+        return "it needs PostgreSQL as Debian installs it"
+    if run("/usr/bin/python3", "-c", "import etcd", check=False).returncode != 0:
+        return "it needs python3-etcd, which is not installed"
+    if "enable-v2" not in run("etcd", "--help", check=False).stdout:
+        return "it needs an etcd with the API of version 2"
+    parts = [
+        "mount -t tmpfs tmpfs /run", "ip netns add m1", "ip link add hub type bridge",
+        "ip link add port1 type veth peer name eth0 netns m1", "ip netns exec m1 nft add table inet cut",
+    ]
+    made = run(*NAMESPACES, "sh", "-c", " && ".join(parts), check=False)
+    return None if made.returncode == 0 else f"it needs namespaces: {made.stderr.strip()}"
+
+
+def outside(arguments):
     """Runs this program again in namespaces of its own, all processes of which end with it."""
-    namespaces = ["--mount", "--net", "--pid", "--ipc", "--fork", "--kill-child", "--mount-proc"]
     program = [sys.executable, "-u", os.path.abspath(__file__), *sys.argv[1:], "--inside"]
-    command = ["setpriv", "--pdeathsig", "KILL", "unshare", *namespaces, *program]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    child = subprocess.Popen(command)
+    child = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *NAMESPACES, *program], stdin=subprocess.DEVNULL)
+    if arguments.leash:
+        threading.Thread(target=end_with_input, daemon=True).start()
     try:
-        return child.wait()
+        # It ends by itself before, and says what it waited for.
+        return child.wait(arguments.limit and arguments.limit + 30)
+    except subprocess.TimeoutExpired:
+        say(f"FAILED: it did not end within {arguments.limit + 30} s")
+        return 2
     finally:
         child.kill()
         child.wait()
+        if arguments.leash:
+            shutil.rmtree(arguments.folder, ignore_errors=True)
+
+
+def end_with_input():
+    while os.read(0, 4096):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+class Late(Exception):
+    """The trial took longer than it may."""
 
 
 def inside(arguments):
@@ -1288,6 +1364,12 @@ def inside(arguments):
     for place in ("/run", "/dev/shm"):
         run("mount", "-t", "tmpfs", "-o", "mode=1777", "tmpfs", place)
     trial = Trial(arguments)
+
+    def end(*_):
+        raise Late(f"{arguments.limit} s have passed, and it waits for {trial.stage}")
+
+    signal.signal(signal.SIGALRM, end)
+    signal.alarm(arguments.limit or 0)
     try:
         status = trial.run()
     except BaseException as error:
@@ -1295,6 +1377,8 @@ def inside(arguments):
         if hasattr(trial, "load"):
             trial.keep_history()
         status = 2
+    if status != 0 and arguments.leash:  # The folder is removed.
+        trial.last_logged()
     sys.stdout.flush()
     os._exit(status)
 
@@ -1308,21 +1392,27 @@ def main():
     parser.add_argument("--rate", type=float, default=200, help="requests a second")
     parser.add_argument("--clients", type=int, default=12)
     parser.add_argument("--only", help="kinds of faults, separated by commas")
+    parser.add_argument("--quick", action="store_true", help="a shorter ttl, and faults that are as much shorter")
+    parser.add_argument("--limit", type=int, help="seconds after which it fails, and says what it waits for")
+    parser.add_argument(
+        "--leash", action="store_true", help="end with the standard input, and remove the folder at the end")
     parser.add_argument("--break", dest="breaking", choices=["async"], help="has to fail: no synchronous standby")
     parser.add_argument("--self-test", action="store_true", help="only the checker")
+    parser.add_argument("--can", action="store_true", help="only whether this machine can")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.inside:
         inside(arguments)
+    missing = None if arguments.self_test else absence()
+    if arguments.can:
+        print(missing or "it can")
+        return 1 if missing else 0
     if not self_test():
         return 1
     if arguments.self_test:
         return 0
-    if not arguments.binary or os.getuid() != 0:
-        parser.error("it needs --binary, and root")
-    for program in ("patroni", "patronictl", "etcd", "nft", "ip", "unshare", "setpriv"):
-        if not shutil.which(program):
-            parser.error(f"it needs {program}")
+    if missing or not arguments.binary:
+        parser.error(missing or "it needs --binary")
     mark = f"{arguments.folder}/of-a-patroni-trial"
     if os.path.exists(arguments.folder) and os.listdir(arguments.folder) and not os.path.exists(mark):
         parser.error(f"{arguments.folder} has something else in it")
@@ -1331,11 +1421,12 @@ def main():
     os.chmod(arguments.folder, 0o755)
     open(mark, "w").close()
     if subprocess.run([*AS_POSTGRES, "test", "-x", arguments.folder]).returncode != 0:
+        shutil.rmtree(arguments.folder)
         parser.error(f"the user postgres does not come to {arguments.folder}")
     # The seed may be one that was chosen just now.
     sys.argv += ["--seed", str(arguments.seed)]
     say(f"seed {arguments.seed}")
-    return outside()
+    return outside(arguments)
 
 
 if __name__ == "__main__":
