@@ -20,8 +20,7 @@ final class HTTPInputGate: ChannelDuplexHandler {
     private let server: HTTPServerHandler
     private let limits: ServerLimits
     private var context: ChannelHandlerContext?
-    /// What came, and was not handed on yet.
-    private var held = ByteBuffer()
+    private var held = HeldInput()
     /// Whether more was asked for, and nothing was handed on since.
     private var isAsked = false
     /// Whether the client sends nothing more, and that is not handed on yet: it stands behind what is held.
@@ -35,18 +34,17 @@ final class HTTPInputGate: ChannelDuplexHandler {
     }
 
     /// Whether nothing is held.
-    var isEmpty: Bool { held.readableBytes == 0 }
+    var isEmpty: Bool { held.isEmpty }
 
     func handlerAdded(context: ChannelHandlerContext) { self.context = context }
 
     func handlerRemoved(context: ChannelHandlerContext) {
         self.context = nil
-        held = ByteBuffer()
+        held.removeAll()
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        var bytes = unwrapInboundIn(data)
-        if isEmpty { held = bytes } else { held.writeBuffer(&bytes) }
+        held.append(unwrapInboundIn(data))
     }
 
     func channelReadComplete(context: ChannelHandlerContext) { goOn() }
@@ -81,15 +79,15 @@ final class HTTPInputGate: ChannelDuplexHandler {
             isEndHeld = false
             context.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
         }
-        if isAsked && held.readableBytes < limits.heldInputBytesMax { context.read() }
+        if isAsked && held.count < limits.heldInputBytesMax { context.read() }
     }
 
     /// Hands pieces on, up to one that has the end of a request.
     private func handOn(_ context: ChannelHandlerContext) {
         var bytes = 0
-        while bytes < HTTPInputGate.readingBytes, !isEmpty, !server.isHolding {
-            guard let piece = held.readSlice(length: min(limits.pieceBytesMax, held.readableBytes)) else { break }
-            if isEmpty { held = ByteBuffer() }
+        while bytes < HTTPInputGate.readingBytes, !server.isHolding,
+            let piece = held.removeFirst(limits.pieceBytesMax)
+        {
             bytes += piece.readableBytes
             context.fireChannelRead(wrapInboundOut(piece))
         }
