@@ -27,7 +27,8 @@ package struct ReplyWriter: Sendable {
     /// How many bytes a batch has that is not ended.
     package var batchBytes: Int { json.bytes.count - (batchStart ?? json.bytes.count) }
 
-    /// Removes the first bytes of whole lines, and keeps the memory.
+    /// Removes the first bytes of whole lines. Their memory is used again where nothing is left, and given back
+    /// otherwise: much may be written and all but a little of it taken.
     /// - Returns: what `body` makes of them before.
     package mutating func take<Result>(_ count: Int, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         precondition(count <= wholeLineBytes, "a batch that is not ended is written as a whole")
@@ -38,8 +39,8 @@ package struct ReplyWriter: Sendable {
             json.removeAll()
             removed = 0
         } else if removed >= json.bytes.count / 2 {
-            // No byte is moved more often than once for each that was removed.
-            json.bytes.removeFirst(removed)
+            // As many bytes are removed as are copied, or more.
+            json.bytes = Array(json.bytes[removed...])
             batchStart = batchStart.map { $0 - removed }
             removed = 0
         }
