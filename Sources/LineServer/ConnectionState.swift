@@ -30,7 +30,8 @@ struct ConnectionState {
         /// Have the service read its configuration again, and say what came of it by ``reloaded(_:)``.
         case reload
         /// Write what ``takeReplies(_:)`` gives, without flushing: a piece of what there is, for a client that does not
-        /// read is owed the rest, and the event loop's time is not spent on it before.
+        /// read is owed the rest, and the event loop's time is not spent on it before. A flush comes behind each piece
+        /// that is not the last.
         case write
         case flush
         /// Let the channel read that asked before.
@@ -85,6 +86,8 @@ struct ConnectionState {
     /// When what is accepted now was, in nanoseconds: one look at the clock for all lines of a turn.
     private var acceptedAt: UInt64?
     private var isFlushDue = false
+    /// Whether more was there than was written since the last flush.
+    private var isPieceWritten = false
     /// The channel asked to read while that was not wanted.
     private var isReadHeld = false
     /// Lines that were no requests, while nobody knew who the client is.
@@ -262,12 +265,13 @@ struct ConnectionState {
                 acceptLines(isWritable)
             } while replies.settle() && !replies.hasLines && hasLine
             if let handedOn = route.next() { return handedOn }
-            if replies.hasLines && isWritable {
+            // In TLS all that is not flushed is taken, and leaves the channel writable.
+            if replies.hasLines && isWritable && !isPieceWritten {
                 isFlushDue = true
                 return .write
             }
             if isFlushDue {
-                isFlushDue = false
+                (isFlushDue, isPieceWritten) = (false, false)
                 return .flush
             }
             if let end = end() { return end }
@@ -294,7 +298,8 @@ struct ConnectionState {
 
     /// Gives the replies that ``Action/write`` speaks of to `body`.
     mutating func takeReplies<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
-        replies.take(limits.replyPieceBytesMax, body)
+        defer { isPieceWritten = replies.hasLines }
+        return replies.take(limits.replyPieceBytesMax, body)
     }
 
     /// The name of the ledger that requests go to, where there are several.

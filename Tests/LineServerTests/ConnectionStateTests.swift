@@ -446,7 +446,9 @@ import Testing
         let (rest, _) = transcript.lines()
         let replies = [first + (rest.first ?? "")] + rest.dropFirst()
         #expect(replies.count == 2 && replies.map { try? JSON($0).id } == [1, 2])
-        #expect(transcript.actions() == ["flush", "close"])
+        // In TLS the channel learns only by a flush that it takes no more.
+        let pieces = (replies.reduce(0) { $0 + $1.utf8.count + 1 } - 10 + 9) / 10
+        #expect(transcript.actions() == Array(repeating: "flush", count: pieces) + ["close"])
     }
 
     @Test func whoSendsNothingMoreIsAnsweredAndThenClosed() {
