@@ -83,6 +83,8 @@ def mutants(value, path=(), is_reply=True):
             optional = optional or (name == "expiresAt" and "lot" in value)
             # What the App Store sold says nothing of another source.
             optional = optional or (name == "source" and "grants" in value)
+            # No import says how many were bought: of what was imported neither a purchase nor a history does.
+            optional = optional or (name == "quantity" and ("grants" in value or "transfers" in value))
             # Who lacks a token, or may not call the method, is told of no parameter.
             optional = optional or (name == "path" and value.get("reason") in ("unauthenticated", "forbidden"))
             # A server without tokens has no names, and a token of several roles no role.

@@ -390,9 +390,12 @@ struct ConnectionState {
             }
         }
         if input.awaitedRoom > 0 && !takeRoom(input.awaitedRoom, waits: true) { return false }
-        var (line, isForeign) = input.read(range) { [form = body.form] bytes in
-            (form.parse(bytes), !reception.isHTTP && ConnectionState.isAnotherProtocol(bytes))
+        guard var (line, requests) = input.parse(range, as: body.form, requestsMax: turn.linesLeft) else {
+            turn.spend(turn.linesLeft)
+            return false
         }
+        turn.spend(requests)
+        let isForeign = !reception.isHTTP && input.read(range, ConnectionState.isAnotherProtocol)
         var target = Reception.Target.none
         var replyBytes = line.firstReplyBytesMax
         if case .single(let message) = line {

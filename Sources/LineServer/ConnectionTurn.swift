@@ -1,7 +1,8 @@
 /// A connection's turns on its event loop (``LoopShares``): how much it may accept in this one, whether it needs
 /// another, and what came of it.
 struct ConnectionTurn {
-    /// How much may be accepted: lines, and requests of a batch's line. Outside of turns nothing is.
+    /// How much may be read and accepted: lines, and requests of a batch's line, which count twice, when they are read
+    /// and when they are accepted. Outside of turns nothing is.
     private(set) var linesLeft = 0
     /// Whether what came has a turn to come. Nothing more is read until then.
     private(set) var isAwaited = false
@@ -31,6 +32,9 @@ struct ConnectionTurn {
         linesLeft = 0
         return yield
     }
+
+    /// Requests of a batch's line were read, which takes as long as to accept them.
+    mutating func spend(_ requests: Int) { linesLeft = max(0, linesLeft - requests) }
 
     /// A line is accepted, or a request of a batch's line.
     mutating func countLine() {

@@ -11,6 +11,8 @@ struct InputBuffer {
     private(set) var room = 0
     /// What the line at the front was found to need, where there was no room for it.
     var awaitedRoom = 0
+    /// What was read of the batch at the front, where that is read in several goes.
+    private var parser = LineParser()
     /// Whether the line at the front was found to have ended.
     private var isFrontWhole = false
     /// How many long lines have taken room.
@@ -45,6 +47,19 @@ struct InputBuffer {
         lines.read(line, body)
     }
 
+    /// Reads on with the line at the front.
+    /// - Parameter requestsMax: how many requests of a batch are read in this go.
+    /// - Returns: the line, which is read from its beginning again where it stays at the front, and how many requests
+    ///   of a batch were read in this go; `nil` where there is more of it.
+    mutating func parse(_ line: Range<Int>, as form: LineForm, requestsMax: Int) -> (line: Line, requests: Int)? {
+        let before = parser.requests
+        let parsed = lines.read(line) { form.parse($0, by: &parser, requestsMax: requestsMax) }
+        guard let parsed else { return nil }
+        parser = LineParser()
+        guard case .batch(let messages) = parsed else { return (parsed, 0) }
+        return (parsed, messages.count - before)
+    }
+
     /// Whether memory has to be taken before more of the line at the front is read.
     /// - Parameter freeBytesMax: what is read of a line without that.
     func needsRoom(beyond freeBytesMax: Int) -> Bool { room == 0 && lines.bytes >= freeBytesMax }
@@ -58,6 +73,7 @@ struct InputBuffer {
     /// Takes the line at the front away: all bytes up to its end.
     mutating func removeFirst(_ end: Int) {
         lines.removeFirst(end)
+        parser = LineParser()
         isFrontWhole = false
         room = 0
         awaitedRoom = 0

@@ -144,9 +144,9 @@ package struct ServerLimits: Sendable {
     /// How often the time counts that what is sent in vain took, where anybody else is active. Nobody needs many lines
     /// that are no requests: those who send them have about a sixteenth of the loop's time, however little others need.
     package var loopVainFactor: Int64 = 16
-    /// Lines, and requests of a batch's line, that are accepted in one turn: a reading may have tens of thousands of
-    /// short ones.
-    package var linesPerTurnMax = 512
+    /// Lines that are accepted in one turn, and requests of a batch's line, which are read and accepted: about half a
+    /// millisecond of them. A reading may have tens of thousands of short ones, and a batch has a thousand.
+    package var linesPerTurnMax = 128
     /// Lines that are no requests after which who has not authenticated is not listened to any more.
     package var strangerVainLinesMax = 64
     /// Connections that the kernel completes before they are accepted: what a restart of all game servers brings.

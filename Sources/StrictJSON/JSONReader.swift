@@ -81,6 +81,26 @@ package struct JSONReader {
         }
     }
 
+    /// Reads some more elements of an array, for a caller who has something else to do before all are read.
+    /// - Parameters:
+    ///   - place: where the reading of it stopped; `nil` before it begins, and when all are read. A reader of the same
+    ///     bytes goes on with it.
+    ///   - elementsMax: how many are read at the most.
+    package mutating func array(
+        from place: inout JSONArrayPlace?, elementsMax: Int,
+        _ element: (inout JSONReader, Int) throws(JSONError) -> Void
+    ) throws(JSONError) {
+        if let place { (position, depth) = (place.position, place.depth) } else { try beginArray() }
+        let first = place?.index ?? 0
+        var index = first
+        while index - first < elementsMax {
+            guard try nextElement(index) else { return place = nil }
+            do throws(JSONError) { try element(&self, index) } catch { throw error.inside(index) }
+            index += 1
+        }
+        place = JSONArrayPlace(position: position, depth: depth, index: index)
+    }
+
     package mutating func string() throws(JSONError) -> String { try text().string }
 
     package mutating func bool() throws(JSONError) -> Bool {
@@ -230,4 +250,12 @@ package struct JSONReader {
     package func missing(_ name: StaticString) -> JSONError { missing(name.description) }
 
     package func missing(_ name: String) -> JSONError { JSONError(.missing, offset: position, path: name) }
+}
+
+/// Where the reading of an array stopped, behind one of its elements.
+package struct JSONArrayPlace: Sendable {
+    let position: Int
+    let depth: Int
+    /// Of the next element.
+    package let index: Int
 }

@@ -65,6 +65,7 @@ enum LineProperty {
 
     private static func checkLine(_ bytes: [UInt8]) -> Bool {
         let line = bytes.withUnsafeBufferPointer { LineParser.parse($0) }
+        checkGoes(bytes, line)
         let fault = JSONComparison.check(bytes)
         let messages: [Message]
         switch line {
@@ -83,6 +84,17 @@ enum LineProperty {
         }
         checkAnswer(line, messages)
         return isAccepted
+    }
+
+    /// Read in several goes a line is the same.
+    private static func checkGoes(_ bytes: [UInt8], _ whole: Line) {
+        var parser = LineParser()
+        var line: Line?
+        // Of an endless reading this would not end.
+        for _ in 0...bytes.count where line == nil {
+            line = bytes.withUnsafeBufferPointer { parser.parse($0, requestsMax: 1 + Int($0.first ?? 0) % 2) }
+        }
+        require(line == whole, "a line that is read in several goes is the same")
     }
 
     private static func checkWrittenAgain(_ message: Message, _ asked: Message.Asked) {

@@ -62,4 +62,27 @@ import Testing
         // Its text is read to the end nevertheless: what is no JSON is a parse_error.
         #expect(parse(String(over.dropLast())).error?.reason == "parse_error")
     }
+
+    @Test(arguments: [
+        "[]", "[ ]", "[1]", #"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#,
+        #" [ {"jsonrpc":"2.0","id":1,"method":"ping"} , 7, {"jsonrpc":"2.0","id":3,"method":"no"} ,[[]]] "#,
+        #"[{"jsonrpc":"2.0","id":1,"method":"ping"},]"#, #"[{"jsonrpc":"2.0","id":1,"method":"ping"},{},"#,
+        "[1,2,3}", "[1,2,3] 4", "[1 2]", #"[{"a":{"b":1,"b":2}},{"id":tru}]"#,
+        "[" + Array(repeating: "1", count: WireLimits.batchRequestsMax + 3).joined(separator: ",") + "]",
+    ])
+    func aBatchThatIsReadInSeveralGoesIsTheSame(_ line: String) {
+        let bytes = Array(line.utf8)
+        for requestsMax in [1, 2, 3, 1_000] {
+            var parser = LineParser()
+            var parsed: Line?
+            var goes = 0
+            while parsed == nil && goes <= bytes.count {
+                let before = parser.requests
+                parsed = bytes.withUnsafeBufferPointer { parser.parse($0, requestsMax: requestsMax) }
+                goes += 1
+                if parsed == nil { #expect(parser.requests == before + requestsMax, "so many are read in each go") }
+            }
+            #expect(parsed == parse(bytes))
+        }
+    }
 }

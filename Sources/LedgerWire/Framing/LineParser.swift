@@ -4,12 +4,37 @@ import StrictJSON
 ///
 /// A valid request is read in one pass over its bytes. Any other is read again by `FaultyRequest`, which says what is
 /// wrong with it, the first in the order of the protocol's table of errors.
-package enum LineParser {
-    /// `bytes` are the line without its `\n`.
+///
+/// A long batch is read in several goes where its reader has others waiting.
+package struct LineParser: Sendable {
+    /// What was read of a batch.
+    private var messages: [Message] = []
+    /// Where the reading of a batch stopped.
+    private var place: JSONArrayPlace?
+    private var isTooLong = false
+
+    package init() {}
+
+    /// Reads a line at once.
+    /// - Parameter bytes: the line without its `\n`.
     package static func parse(_ bytes: UnsafeBufferPointer<UInt8>) -> Line {
+        var parser = LineParser()
+        guard let line = parser.parse(bytes, requestsMax: .max) else { preconditionFailure("no line is endless") }
+        return line
+    }
+
+    /// How many requests of a batch were read.
+    package var requests: Int { place?.index ?? 0 }
+
+    /// Reads on.
+    /// - Parameters:
+    ///   - bytes: the line without its `\n`, the same each time.
+    ///   - requestsMax: how many requests of a batch are read in this go.
+    /// - Returns: the line; `nil` where there is more of it to be read.
+    package mutating func parse(_ bytes: UnsafeBufferPointer<UInt8>, requestsMax: Int) -> Line? {
         do throws(JSONError) {
             var reader = JSONReader(bytes)
-            let line = try line(&reader)
+            guard let line = try line(&reader, requestsMax) else { return nil }
             try reader.end()
             return line
         } catch {
@@ -18,28 +43,27 @@ package enum LineParser {
     }
 
     /// Throws only where the line is no JSON text that the reader reads.
-    private static func line(_ reader: inout JSONReader) throws(JSONError) -> Line {
+    private mutating func line(_ reader: inout JSONReader, _ requestsMax: Int) throws(JSONError) -> Line? {
         switch try reader.peek() {
         case .object:
-            return .single(try message(&reader))
+            return .single(try LineParser.message(&reader))
         case .array:
-            return try batch(&reader)
+            return try batch(&reader, requestsMax)
         case .string, .number, .bool, .null:
             _ = try reader.rawOfAnyShape()
             return .invalid(.invalidRequest("a line must be a request (an object) or a batch (an array)"))
         }
     }
 
-    private static func batch(_ reader: inout JSONReader) throws(JSONError) -> Line {
-        var messages: [Message] = []
-        var isTooLong = false
-        try reader.array { (reader, index) throws(JSONError) in
+    private mutating func batch(_ reader: inout JSONReader, _ requestsMax: Int) throws(JSONError) -> Line? {
+        try reader.array(from: &place, elementsMax: requestsMax) { (reader, index) throws(JSONError) in
             guard index < WireLimits.batchRequestsMax else {
                 isTooLong = true
                 return _ = try reader.rawOfAnyShape()
             }
-            messages.append(try message(&reader))
+            messages.append(try LineParser.message(&reader))
         }
+        if place != nil { return nil }
         if isTooLong { return .invalid(.batchTooLong) }
         // JSON-RPC 2.0 §6: an Array without at least one value is answered by a single Response.
         if messages.isEmpty { return .invalid(.invalidRequest("a batch must hold at least one request")) }

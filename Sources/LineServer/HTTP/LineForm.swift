@@ -15,9 +15,11 @@ enum LineForm {
         }
     }
 
-    func parse(_ line: UnsafeBufferPointer<UInt8>) -> Line {
+    /// Reads on.
+    /// - Returns: the line; `nil` where there is more of it to be read (``LineParser``).
+    func parse(_ line: UnsafeBufferPointer<UInt8>, by parser: inout LineParser, requestsMax: Int) -> Line? {
         switch self {
-        case .requests: LineParser.parse(line)
+        case .requests: parser.parse(line, requestsMax: requestsMax)
         case .notification: NotificationParser.parse(line)
         }
     }
