@@ -334,7 +334,8 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         eventLoop.execute { self.askForTurn() }
     }
 
-    /// Tells the state what came, and does all that can be done now, with one flush at the end.
+    /// Tells the state what came, and does all that can be done now, with one flush at the end, and one behind each
+    /// piece of long replies.
     private func turn(_ change: (inout ConnectionState) -> Void) {
         eventLoop.preconditionInEventLoop()
         change(&state)

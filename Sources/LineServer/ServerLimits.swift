@@ -32,8 +32,9 @@ package struct ServerLimits: Sendable {
     package var headLinesMax = 64
     /// Bytes that are kept of what is not decoded yet: a reading (64 KiB), and the rest of a line of a head before it.
     package var undecodedBytesMax = 96 << 10
-    /// Bytes of HTTP that are decoded at once: few requests have more. A chunk of a body has at least six, so what is
-    /// decoded behind a request that is not answered is at most some 700 parts (heads, pieces of bodies, ends).
+    /// Bytes of HTTP that are decoded at once: few requests have more, but for those with a JWS, which take several
+    /// pieces. A chunk of a body has at least six, so what is decoded behind a request that is not answered is at most
+    /// some 700 parts (heads, pieces of bodies, ends).
     package var pieceBytesMax = 4 << 10
     /// Bytes behind a request that is not answered yet, from which on no more is read: one more request with a long
     /// head, or some dozens of small ones. With them and one reading (64 KiB) every connection can hold what nobody
