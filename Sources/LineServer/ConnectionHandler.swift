@@ -144,7 +144,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
 
     func read(context: ChannelHandlerContext) {
         if state.asksToRead(isWritable: context.channel.isWritable) { context.read() }
-        timeouts.timeKeeping()
+        timeouts.watchMemory()
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
@@ -275,7 +275,11 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
 
     /// `nil` where it has ended.
     private var standing: ConnectionTimeouts.Standing? {
-        context.map { .init(isStranger: isStranger, awaitsAnswers: state.awaitsAnswers && $0.channel.isWritable) }
+        context.map { context in
+            ConnectionTimeouts.Standing(
+                isStranger: isStranger, awaitsAnswers: state.awaitsAnswers && context.channel.isWritable,
+                unreadBytes: unreadBytes(of: context.channel))
+        }
     }
 
     private var kept: ConnectionTimeouts.Kept { (isReadingAwaited ? readings : nil, state.longLine) }
@@ -358,7 +362,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         if let permission = state.readPermission(isWritable: context.channel.isWritable) {
             sessions.allowRead(permission, readsTaken: state.readsAnswered)
         }
-        timeouts.timeKeeping()
+        timeouts.watchMemory()
     }
 
     private func performAll(_ context: ChannelHandlerContext) {

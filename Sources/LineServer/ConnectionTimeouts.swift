@@ -21,6 +21,8 @@ final class ConnectionTimeouts {
         let isStranger: Bool
         /// Whether an answer is still to come, and would be read.
         let awaitsAnswers: Bool
+        /// Bytes of replies that its client has not read.
+        let unreadBytes: Int
     }
 
     /// What the client keeps of the memory, and it alone can give back; where it has done so meanwhile and keeps some
@@ -32,8 +34,10 @@ final class ConnectionTimeouts {
     private let memory: ReplyMemory
     private let eventLoop: any EventLoop
     /// When something last came, or was taken.
-    private var lastProgress = NIODeadline.now()
+    private var lastProgress: NIODeadline
     private var timer: Scheduled<Void>?
+    /// What the client had not read when the connection would have counted as idle otherwise.
+    private var unreadBytes: Int?
     /// Whether a time was set for the client to give back memory that it keeps.
     private var isKeepingTimed = false
     private var standing: () -> Standing? = { nil }
@@ -45,6 +49,7 @@ final class ConnectionTimeouts {
         self.limits = limits
         self.memory = memory
         self.eventLoop = eventLoop
+        lastProgress = eventLoop.now
         idleMilliseconds = isHTTP ? limits.keptAliveMilliseconds : limits.idleMilliseconds
     }
 
@@ -65,7 +70,7 @@ final class ConnectionTimeouts {
     }
 
     /// Something came, or was taken.
-    func noteProgress() { lastProgress = .now() }
+    func noteProgress() { lastProgress = eventLoop.now }
 
     /// Nobody knows any more who the client is: it has a stranger's time to authenticate.
     func beginAnew() {
@@ -87,14 +92,22 @@ final class ConnectionTimeouts {
         guard let standing = standing() else { return }
         if standing.isStranger { return overdue(.authentication) }
         // Answers that the client does not read are no reason to wait for it.
-        let since = standing.awaitsAnswers ? NIODeadline.now() : lastProgress
-        let left = since + .milliseconds(idleMilliseconds) - .now()
-        if left > .nanoseconds(0) { return look(in: left.nanoseconds / 1_000_000 + 1) }
+        let since = standing.awaitsAnswers ? eventLoop.now : lastProgress
+        let left = since + .milliseconds(idleMilliseconds) - eventLoop.now
+        if left > .nanoseconds(0) {
+            unreadBytes = nil
+            return look(in: left.nanoseconds / 1_000_000 + 1)
+        }
+        // Who reads a long reply over a slow line is not idle.
+        if standing.unreadBytes > 0, standing.unreadBytes < unreadBytes ?? .max {
+            unreadBytes = standing.unreadBytes
+            return look(in: idleMilliseconds)
+        }
         overdue(.idleness)
     }
 
     /// Sets the client a time to give back what it keeps. Called when that may have changed.
-    func timeKeeping() {
+    func watchMemory() {
         let before = kept()
         if isKeepingTimed || before == (nil, nil) { return }
         isKeepingTimed = true
@@ -103,7 +116,7 @@ final class ConnectionTimeouts {
             isKeepingTimed = false
             guard standing() != nil else { return }
             if memory.isShort, let kind = keptSince(before) { return overdue(.memory(kind)) }
-            timeKeeping()
+            watchMemory()
         }
     }
 

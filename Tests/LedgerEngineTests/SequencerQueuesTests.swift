@@ -41,7 +41,7 @@ import Testing
         /// How many submissions the writer commits next.
         func batch() -> Int? {
             guard case .commit(let batch, _) = queues.nextForWriter() else { return nil }
-            queues.delivered()
+            queues.delivered(deciding: 0)
             return batch.count
         }
     }
@@ -189,7 +189,7 @@ import Testing
         }
         #expect(batch.map { Self.isRefused($0) } == [true, true, true, false, false])
         #expect(bench.queues.takeLateCount() == 3 && bench.queues.takeLateCount() == nil)
-        bench.queues.delivered()
+        bench.queues.delivered(deciding: 0)
 
         // And before they are verified: those that come later are told of when that was not done just now.
         bench.add(signed: 2, deadline: 5)
@@ -433,7 +433,7 @@ import Testing
             guard case .commit(let batch, _) = bench.queues.nextForWriter() else { break }
             batches.append(batch.reduce(0) { $0 + $1.operations.count })
             bench.clock.withLock { $0 += milliseconds * 1_000_000 }
-            bench.queues.delivered()
+            bench.queues.delivered(deciding: 0)
         }
         // Of 1,001, 873 and 633 no more than half.
         #expect(batches == [128, 240, 128])
@@ -480,7 +480,7 @@ import Testing
             return
         }
         #expect(last.count == 1 && last[0].lane === other && bench.queues.nextForWriter() == nil)
-        for _ in 0..<3 { bench.queues.delivered() }
+        for _ in 0..<3 { bench.queues.delivered(deciding: 0) }
         #expect(bench.queues.isIdle)
     }
 

@@ -374,7 +374,7 @@ struct SequencerQueues {
     /// - Parameter deciding: the nanoseconds from its beginning until it was decided.
     /// - Returns: the nanoseconds since it was begun.
     @discardableResult
-    mutating func delivered(deciding: UInt64 = 0) -> UInt64 {
+    mutating func delivered(deciding: UInt64) -> UInt64 {
         guard let begin = undelivered.popFirst() else { preconditionFailure("no batch was begun") }
         let now = now()
         commitNanoseconds = now - min(max(begin + deciding, lastDelivery), now)

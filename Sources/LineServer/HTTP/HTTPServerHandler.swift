@@ -174,8 +174,8 @@ final class HTTPServerHandler: ChannelDuplexHandler {
         timer = context.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(limits.requestMilliseconds)) {
             self.timer = nil
             guard let context = self.context else { return }
-            // It is not the client's fault where there is no memory for more of it, or more of it waits here.
-            if self.connection?.holdsReading == true || self.gate?.isEmpty == false { return self.awaitEnd(context) }
+            // It is not the client's fault where there is no memory for more of it.
+            if self.connection?.holdsReading == true { return self.awaitEnd(context) }
             switch self.phase {
             case .receiving(let exchange): self.refuse(exchange.tooSlow, context, to: exchange.method)
             case .dropping(let declined): self.refuse(declined.refusal, context, to: declined.method)
@@ -316,7 +316,7 @@ final class HTTPServerHandler: ChannelDuplexHandler {
         phase = .closing
         reply = ByteBuffer()
         behind.removeAll()
-        // What the gate holds is read to its end: closed with bytes unread, the socket would be reset.
+        // It is read on: closed with bytes unread, the socket would be reset.
         resumeSoon(context)
     }
 
