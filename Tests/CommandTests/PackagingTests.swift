@@ -67,7 +67,7 @@ import Testing
 
     @Test func whoseThePackageIsSaysWhoeverBuildsIt() throws {
         let neutral = try Self.fields("control").output
-        #expect(neutral.contains("\nMaintainer: currency-ledger maintainers <root@localhost>\n"))
+        #expect(neutral.contains("\nMaintainer: currency-ledger maintainers <maintainers@currency-ledger.example>\n"))
         #expect(try Self.fields("copyright").output.contains("\nLicense: proprietary\n Whoever has it "))
         let own = [
             "MAINTAINER": "Ops & Co. <ops+debian@studio.example>", "COPYRIGHT": "2026 Smith & Söhne",

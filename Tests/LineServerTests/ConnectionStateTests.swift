@@ -34,8 +34,12 @@ import Testing
         #expect(transcript.replies() == ["1", "2"] && transcript.state.turn.isNeeded)
         transcript.state.turn.begin(lines: 4)
         transcript.send()
-        // The first of the batch is accepted, and the line is answered whole.
+        // The first of the batch is read.
         #expect(transcript.replies() == ["3", "4", "5"] && transcript.state.turn.isNeeded)
+        transcript.state.turn.begin(lines: 2)
+        transcript.send()
+        // The second is read, and the first accepted; the line is answered whole.
+        #expect(transcript.replies() == [] && transcript.state.turn.isNeeded)
         transcript.state.turn.begin(lines: 2)
         transcript.send()
         #expect(transcript.replies() == ["[6, 7]"] && !transcript.state.turn.isNeeded)
