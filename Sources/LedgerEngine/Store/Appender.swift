@@ -32,6 +32,8 @@ final class Appender: Sendable {
         var unfinished = 0
         /// Those of them that are not durable here yet.
         var undurable = 0
+        /// Threads that wait until there are fewer of them.
+        var waiters = 0
         /// Whether a thread is at work on them.
         var isBusy = false
         var isStopped = false
@@ -84,12 +86,32 @@ final class Appender: Sendable {
     var failure: LogError? { state.withLock { $0.failure } }
 
     /// Waits until another batch may be decided.
-    func awaitRoom() {
-        state.wait { $0.undurable < batchesMax && $0.unfinished < batchesHeldMax ? () : nil }
-    }
+    func awaitRoom() { wait { $0.undurable < batchesMax && $0.unfinished < batchesHeldMax } }
 
     /// Waits until every batch is done.
-    func awaitIdle() { state.wait { $0.unfinished == 0 ? () : nil } }
+    func awaitIdle() { wait { $0.unfinished == 0 } }
+
+    private func wait(_ areFew: (State) -> Bool) {
+        var isCounted = false
+        state.wait { state -> Void? in
+            if areFew(state) {
+                if isCounted { state.waiters -= 1 }
+                return ()
+            }
+            if !isCounted { state.waiters += 1 }
+            isCounted = true
+            return nil
+        }
+    }
+
+    /// Counts something less, and wakes whoever waits for that: not the appender's own thread, which waits for more.
+    private func lessen(_ change: (inout State) -> Void) {
+        let isAwaited = state.withLock { state in
+            change(&state)
+            return state.waiters > 0
+        }
+        if isAwaited { state.wakeAll() }
+    }
 
     /// Takes a batch over.
     /// - Parameter isLast: whether the calling thread has nothing else to do than to append it.
@@ -209,15 +231,13 @@ final class Appender: Sendable {
                 failure = told(error, false)
             }
         }
-        state.withLock { $0.undurable -= 1 }
-        state.wakeAll()
+        lessen { $0.undurable -= 1 }
         let seen = appended?.number ?? head.number
         standbys.hold(until: failure == nil || appended != nil ? seen : 0, adds: appended != nil) { [self, appended] in
             if let appended { self.appended(appended) }
         } done: { [self, failure] error in
             batch.done(failure ?? error)
-            state.withLock { $0.unfinished -= 1 }
-            state.wakeAll()
+            lessen { $0.unfinished -= 1 }
         }
     }
 
