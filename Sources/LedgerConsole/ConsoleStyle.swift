@@ -9,6 +9,7 @@ enum ConsoleStyle {
         .console { max-width: 72rem; }
         .console h1 { margin: 1.25rem 0 .5rem; overflow-wrap: anywhere; }
         .console h1 small { font-size: .6em; }
+        .characters { margin-top: 0; font-size: .8rem; overflow-wrap: anywhere; }
         .skip { position: absolute; left: -999rem; }
         .skip:focus { left: 1rem; top: .5rem; background: var(--paper); padding: .5rem .75rem; z-index: 1; }
         :focus-visible { outline: 3px solid var(--link); outline-offset: 2px; border-radius: 2px; }

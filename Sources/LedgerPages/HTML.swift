@@ -63,6 +63,15 @@ package struct HTML {
         }
     }
 
+    /// A name by its characters: those that are not ASCII, and spaces, by their numbers. `nil` where all are printable
+    /// ASCII, of which no two names look alike.
+    package static func characters(of name: String) -> String? {
+        let isPlain = name.unicodeScalars.allSatisfy { (0x21...0x7E).contains($0.value) }
+        if isPlain { return nil }
+        return name.unicodeScalars.map { (0x21...0x7E).contains($0.value) ? String($0) : number($0) }
+            .joined(separator: " ")
+    }
+
     /// How a character of a name is shown.
     private enum Sight {
         case itself

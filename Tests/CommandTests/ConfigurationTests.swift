@@ -425,6 +425,22 @@ import Testing
             ])
     }
 
+    @Test func anAddressIsListenedOnOnce() throws {
+        let faults = try faults(
+            """
+            {
+              "app": {"bundleId": "com.example.game", "environment": "Sandbox"}, "path": "ledger", "catalog": "none.json",
+              "listen": ["127.0.0.1:7117", "127.0.0.1:0", "127.0.0.1:0", "unix:/run/a", "127.0.0.1:7117"],
+              "http": {"listen": ["127.0.0.1:7118", "127.0.0.1:0"]}, "metrics": {"listen": ["127.0.0.1:7118"]}
+            }
+            """)
+        #expect(
+            faults.filter { $0.contains("listened on already") } == [
+                "ledger.json: listen: names 127.0.0.1:7117, which is listened on already",
+                "ledger.json: metrics.listen: names 127.0.0.1:7118, which is listened on already",
+            ])
+    }
+
     @Test func aCurrencyOfATokenThatTheCatalogLacksIsNamedWithItsPlace() throws {
         let digests = ["a", "b", "c"].map { Studio.digest($0) }
         let tokens = """

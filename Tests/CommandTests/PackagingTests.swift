@@ -82,7 +82,10 @@ import Testing
     @Test(arguments: [
         ("MAINTAINER", "nobody"), ("MAINTAINER", "a, b <c@d>"), ("MAINTAINER", "a <b@c>\nDepends: x"),
         ("MAINTAINER", "a <b@c>, d <e@f>"), ("MAINTAINER", "<b@c>"), ("MAINTAINER", " a <b@c>"),
-        ("COPYRIGHT", "x\nLicense: y"), ("LICENSE", "a b"), ("LICENSE", "../x"),
+        ("MAINTAINER", "a\u{202E} <b@c>"), ("MAINTAINER", "\u{A0}a <b@c>"), ("MAINTAINER", "a <b@c..>"),
+        ("MAINTAINER", "a <b@-c>"), ("COPYRIGHT", "@TERMS@"), ("COPYRIGHT", "x "), ("COPYRIGHT", "."),
+        ("COPYRIGHT", String(repeating: "x", count: 5_000)), ("COPYRIGHT", "x\nLicense: y"), ("LICENSE", "a b"),
+        ("LICENSE", "../x"),
     ])
     func whatIsNoFieldOfAPackageIsRefusedByName(_ name: String, _ value: String) throws {
         let finished = try Self.fields("control", [name: value])

@@ -28,6 +28,17 @@ import Testing
         #expect(Self.text { $0.visible("a\(character)b") } == "a\(number)b")
     }
 
+    @Test(
+        arguments: [
+            ("a1~", nil), ("", nil), ("a b", "a U+0020 b"), ("\u{1F600}", "U+1F600"),
+            ("\u{1F600}\u{200D}", "U+1F600 U+200D"),
+            ("\u{E9}x", "U+00E9 x"), ("e\u{301}x", "e U+0301 x"), ("\u{627}\u{200C}", "U+0627 U+200C"),
+            ("\u{E000}", "U+E000"),
+        ] as [(String, String?)])
+    func namesThatLookAlikeAreToldApartByTheirCharacters(name: String, characters: String?) {
+        #expect(HTML.characters(of: name) == characters)
+    }
+
     /// What may not stand in a page is told apart in names, and replaced in text of the program itself.
     @Test(arguments: [0, 0x1F, 0x7F, 0x80, 0xFDD0, 0xFDEF, 0xFFFE, 0xFFFF, 0x1_FFFE, 0x10_FFFF] as [UInt32])
     func whatAPageMayNotHaveIsNotWritten(number: UInt32) throws {

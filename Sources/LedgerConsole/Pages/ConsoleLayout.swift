@@ -27,6 +27,12 @@ struct ConsoleLayout {
                         heading.element("small") { $0.name(subject) }
                     }
                 }
+                if let characters = subject.flatMap({ HTML.characters(of: $0) }) {
+                    main.element("p", ["class": "characters"]) { line in
+                        line.text("Its characters: ")
+                        line.element("code", characters)
+                    }
+                }
                 body(&main)
             }
             footer(&page)

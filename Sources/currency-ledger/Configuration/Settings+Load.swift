@@ -43,6 +43,7 @@ private struct SettingsReader {
         settings.listenHTTP = sources.given(.listenHTTP)?.compactMap { address($0) } ?? []
         settings.listenConsole = sources.given(.consoleListen)?.compactMap { address($0) } ?? []
         settings.listenMetrics = sources.given(.metricsListen)?.compactMap { address($0) } ?? []
+        noteRepeatedAddresses(settings)
         settings.httpClientCertificates = sources.boolean(.httpClientCertificates) ?? true
         if let given = sources.scalar(.socketMode) {
             let mode = SocketMode.read(given.text)
@@ -370,6 +371,23 @@ private struct SettingsReader {
         }
         let passes = passesOn ?? (token != nil || !needsTokens)
         return passes ? LedgerSettings.Passing(token: token, tls: tls) : nil
+    }
+
+    /// A service listens once on each address. Of port 0 it has another one each time.
+    private mutating func noteRepeatedAddresses(_ settings: Settings) {
+        var taken: Set<ServerAddress> = []
+        let all: [(Setting, [ServerAddress])] = [
+            (.listen, settings.listen), (.listenHTTP, settings.listenHTTP), (.consoleListen, settings.listenConsole),
+            (.metricsListen, settings.listenMetrics),
+        ]
+        for (setting, addresses) in all {
+            for address in addresses {
+                if case .tcp(_, port: 0) = address { continue }
+                if !taken.insert(address).inserted {
+                    sources.note("names \(address), which is listened on already", setting)
+                }
+            }
+        }
     }
 
     private mutating func address(_ given: SettingSources.Given) -> ServerAddress? {
