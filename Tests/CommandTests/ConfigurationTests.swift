@@ -429,7 +429,8 @@ import Testing
         let faults = try faults(
             """
             {
-              "app": {"bundleId": "com.example.game", "environment": "Sandbox"}, "path": "ledger", "catalog": "none.json",
+              "app": {"bundleId": "com.example.game", "environment": "Sandbox"},
+              "path": "ledger", "catalog": "none.json",
               "listen": ["127.0.0.1:7117", "127.0.0.1:0", "127.0.0.1:0", "unix:/run/a", "127.0.0.1:7117"],
               "http": {"listen": ["127.0.0.1:7118", "127.0.0.1:0"]}, "metrics": {"listen": ["127.0.0.1:7118"]}
             }
