@@ -92,9 +92,9 @@ package struct HTML {
         }
     }
 
-    /// What changes the direction of letters around it (UAX #9 §2), breaks lines, is a space that is not the usual one,
-    /// has no ink, or may not stand in a page at all; but not what joins letters, or chooses their form, where some
-    /// scripts need it.
+    /// What changes the direction of letters around it (UAX #9 section 2), breaks lines, is a space that is not the
+    /// usual one, has no ink, or may not stand in a page at all; but not what joins letters, or chooses their form,
+    /// where some scripts need it.
     private static func isUnseen(_ scalar: Unicode.Scalar, behind before: Unicode.Scalar?) -> Bool {
         switch scalar.value {
         case 0x200C, 0x200D, 0xFE00...0xFE0F: return before?.isASCII ?? true
