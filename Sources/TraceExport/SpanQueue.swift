@@ -18,7 +18,7 @@ final class SpanQueue: Sendable {
     private let fates = Cells(Fate.allCases.count)
     private let spansMax: Int
     private let batchMax: Int
-    /// Comes when there may be something to send.
+    /// Comes when there may be something to send, until ``finish()``.
     let wakes: AsyncStream<Void>
     private let waker: AsyncStream<Void>.Continuation
 
@@ -49,6 +49,9 @@ final class SpanQueue: Sendable {
     }
 
     func wake() { waker.yield() }
+
+    /// Nobody is woken any more.
+    func finish() { waker.finish() }
 
     func note(_ fate: Fate, _ count: Int) { fates.add(UInt64(count), at: fate.rawValue) }
 

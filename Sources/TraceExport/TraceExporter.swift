@@ -37,6 +37,21 @@ package final class TraceExporter: Service {
     /// Sends spans until its task is cancelled, and then what is there, as far as there is time. A graceful shutdown
     /// does not end it: there are spans yet of the last requests.
     package func run() async {
+        // In a task of its own: what is on its way when the service ends arrives once, and is not cut and sent again.
+        let sending = Task { await sendAll() }
+        await withTaskCancellationHandler {
+            await sending.value
+        } onCancel: {
+            queue.finish()
+            Task { [limits] in
+                try? await Task.sleep(for: .milliseconds(limits.endMilliseconds))
+                sending.cancel()
+            }
+        }
+    }
+
+    /// Sends spans until the queue is finished, and then what is there until something fails; cancelled, it drops it.
+    private func sendAll() async {
         let collector = Collector(endpoint, connectMilliseconds: limits.requestMilliseconds)
         var sending = Sending()
         await withTaskGroup(of: Void.self) { [limits, queue] tasks in
@@ -46,9 +61,13 @@ package final class TraceExporter: Service {
             for await _ in queue.wakes { await send(&sending, to: collector) }
             tasks.cancelAll()
         }
-        let unsent = sending.batch
-        // In a task of its own, which is not cancelled.
-        await Task { await end(unsent, collector) }.value
+        (sending.next, sending.isLast) = (.now(), true)
+        await send(&sending, to: collector)
+        repeat {
+            queue.note(.dropped, sending.batch.count)
+            sending.batch = queue.takeBatch()
+        } while !sending.batch.isEmpty
+        await collector.shutDown()
     }
 
     /// What is being sent.
@@ -57,6 +76,8 @@ package final class TraceExporter: Service {
         var batch: [SpanRecord] = []
         var next = NIODeadline.now()
         var failures = 0
+        /// Whether nothing is tried again.
+        var isLast = false
         /// Whether the operator was told that the collector does not want spans.
         var isRefusalTold = false
     }
@@ -71,10 +92,10 @@ package final class TraceExporter: Service {
             guard case .failed(let error) = reply else {
                 if sending.failures > 0 { logger.notice("spans can be sent again") }
                 sending.failures = 0
-                take(reply, &sending)
+                note(reply, &sending)
                 continue
             }
-            if Task.isCancelled { return }
+            if Task.isCancelled || sending.isLast { return }
             if sending.failures == 0 {
                 logger.warning("spans cannot be sent; it is tried again", metadata: ["error": "\(error)"])
             }
@@ -84,12 +105,11 @@ package final class TraceExporter: Service {
         }
     }
 
-    /// A batch has its end.
-    private func take(_ reply: Collector.Reply, _ sending: inout Sending) {
+    /// The collector has decided about a batch.
+    private func note(_ reply: Collector.Reply, _ sending: inout Sending) {
         let count = sending.batch.count
-        sending.batch = []
         switch reply {
-        case .failed: queue.note(.dropped, count)
+        case .failed: return
         case .taken(let refused):
             queue.note(.refused, min(refused, count))
             queue.note(.sent, count - min(refused, count))
@@ -98,6 +118,7 @@ package final class TraceExporter: Service {
             queue.note(.refused, count)
             tellRefusal(reason, &sending)
         }
+        sending.batch = []
     }
 
     /// Once, until some are taken.
@@ -105,25 +126,5 @@ package final class TraceExporter: Service {
         if sending.isRefusalTold { return }
         sending.isRefusalTold = true
         logger.warning("the collector refuses spans", metadata: ["reason": "\(reason)"])
-    }
-
-    /// Sends what is there, and what was not sent, until the time is over or something fails; the rest is dropped.
-    private func end(_ unsent: [SpanRecord], _ collector: Collector) async {
-        let deadline = NIODeadline.now() + .milliseconds(limits.endMilliseconds)
-        var sending = Sending()
-        sending.batch = unsent.isEmpty ? queue.takeBatch() : unsent
-        var reply = Collector.Reply.taken(refused: 0)
-        while !sending.batch.isEmpty {
-            let left = (deadline - .now()).nanoseconds / 1_000_000
-            if left <= 0 { reply = .failed("the time is over") }
-            if case .failed = reply {
-            } else {
-                let body = OTLPRequest.body(sending.batch, of: resource)
-                reply = await collector.send(body, timeoutMilliseconds: left)
-            }
-            take(reply, &sending)
-            sending.batch = queue.takeBatch()
-        }
-        await collector.shutDown()
     }
 }

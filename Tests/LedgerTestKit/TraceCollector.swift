@@ -9,6 +9,8 @@ package final class TraceCollector: Sendable {
     /// What is done with a request.
     package enum Answer: Sendable {
         case reply(Int, String = "{}")
+        /// It is taken, after so many milliseconds.
+        case late(Int64)
         /// The connection stays open, and nothing comes.
         case silence
         /// The head of a reply, whose body never comes.
@@ -99,12 +101,18 @@ package final class TraceCollector: Sendable {
                 log.append(request)
                 return log.count
             }
-            let (status, text, isWhole): (Int, String, Bool)
             switch answer(number) {
             case .silence: return
-            case .head: (status, text, isWhole) = (200, "{}", false)
-            case .reply(let code, let body): (status, text, isWhole) = (code, body, true)
+            case .head: reply(200, "{}", isWhole: false, context)
+            case .reply(let code, let body): reply(code, body, isWhole: true, context)
+            case .late(let milliseconds):
+                context.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(milliseconds)) {
+                    self.reply(200, "{}", isWhole: true, context)
+                }
             }
+        }
+
+        private func reply(_ status: Int, _ text: String, isWhole: Bool, _ context: ChannelHandlerContext) {
             let headers = HTTPHeaders([("content-length", String(text.utf8.count))])
             let response = HTTPResponseHead(
                 version: .http1_1, status: HTTPResponseStatus(statusCode: status), headers: headers)

@@ -76,6 +76,22 @@ private func wait(
         try await collector.stop()
     }
 
+    @Test func whatIsOnItsWayAtTheEndArrivesOnce() async throws {
+        let collector = try await TraceCollector.start { $0 == 1 ? .late(100) : .reply(200) }
+        let kept = NIOLockedValueBox<TraceExporter?>(nil)
+        try await Self.run(to: collector.endpoint) { exporter in
+            kept.withLockedValue { $0 = exporter }
+            Self.record(4, exporter)
+            try await wait { collector.requests.count == 1 }
+            Self.record(3, exporter)
+        }
+        let exporter = try #require(kept.withLockedValue { $0 })
+        #expect(Self.fates(exporter) == ["sent": 7, "refused": 0, "dropped": 0])
+        let spans = try collector.spans
+        #expect(spans.map(\.name) == ["0", "1", "2", "3", "0", "1", "2"] && Set(spans.map(\.spanID)).count == 7)
+        try await collector.stop()
+    }
+
     @Test func aCollectorThatIsAwayCostsSpansAndNothingElse() async throws {
         let gone = try await TraceCollector.start()
         let endpoint = gone.endpoint
