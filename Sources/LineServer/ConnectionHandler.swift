@@ -246,9 +246,9 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     /// those of its requests that are not handed on yet are refused. Where it may do less than before, and what it may
     /// not do any more could be carried out later yet, the connection is closed: nothing of that is carried out.
     func renewIdentity() {
-        let former = state.holder
-        turn { $0.renewIdentity() }
-        if let former, state.mayDoLess(than: former) {
+        var hasLost = false
+        turn { hasLost = $0.renewIdentity() }
+        if hasLost {
             if sessions.holdsBack { return cutOff() }
             sessions.endWaits(forGood: false)
         }

@@ -124,10 +124,6 @@ struct ConnectionState {
     /// Who the client is; `nil` while nobody knows.
     var holder: TokenHolder? { reception.holder }
 
-    /// Whether the client may do less than `former`, who it was before the tokens were replaced, might; or whether who
-    /// else it was may.
-    func mayDoLess(than former: TokenHolder) -> Bool { reception.mayDoLess(than: former) }
-
     /// Who is not known has no more to say than who it is. Over HTTP it was known who sends a body when that began.
     private var isLimited: Bool { holder == nil && !reception.isHTTP }
 
@@ -180,7 +176,8 @@ struct ConnectionState {
     }
 
     /// The tokens were replaced: the client is from now on who its token or its certificate makes it, or nobody.
-    mutating func renewIdentity() { reception.renewIdentity() }
+    /// - Returns: whether what it asked before may be more than it may ask now.
+    mutating func renewIdentity() -> Bool { reception.takeLoss() }
 
     /// A request of HTTP comes: its body is the next line. Nothing before it is under way.
     /// - Parameters:
