@@ -265,8 +265,15 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         eventLoop.scheduleTask(in: .milliseconds(service.limits.lingerMilliseconds)) { self.closeNow() }
     }
 
-    /// Ends a connection that has not authenticated, for another needs its place.
-    func putOut(_ error: WireError) { if front == nil { end(because: error) } else { finish() } }
+    /// Ends a connection that has not authenticated, for another needs its place. Over HTTP what it has asked is
+    /// answered first; where its client does not read that within a stranger's time, it is closed all the same.
+    func putOut(_ error: WireError) {
+        if front == nil { return end(because: error) }
+        finish()
+        eventLoop.scheduleTask(in: .milliseconds(service.limits.unauthenticatedMilliseconds)) { [weak self] in
+            self?.closeNow()
+        }
+    }
 
     // MARK: What was not done in time
 
