@@ -318,6 +318,8 @@ struct ConnectionState {
     /// - Parameter waits: whether to go on when there is room.
     private func takeRoom(_ bytes: Int, waits: Bool) -> Bool {
         let own = replies.memoryBytes
+        // Who it is may have changed with the request before.
+        share.belong(to: holder?.tenant)
         // What is larger than may be is taken alone. It waits for its own then, and for nobody else.
         if own > 0 && own + bytes > ownBytesMax {
             share.cancel()
