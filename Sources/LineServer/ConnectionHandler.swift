@@ -333,7 +333,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     }
 
     private func takeTurn() -> LoopShares.Yield {
-        turn { $0.turn.begin(lines: service.limits.linesPerTurnMax) }
+        turn { $0.beginTurn() }
         let yield = state.turn.end()
         askForTurnWhereNeeded()
         return yield

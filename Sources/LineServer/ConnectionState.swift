@@ -156,6 +156,11 @@ struct ConnectionState {
 
     // MARK: What came
 
+    /// It may accept some of what came.
+    mutating func beginTurn() {
+        turn.begin(lines: isLimited ? limits.strangerLinesPerTurnMax : limits.linesPerTurnMax)
+    }
+
     mutating func received(_ bytes: inout ByteBuffer) {
         if phase.readsLines { input.append(&bytes) } else { turn.noteInVain() }
     }
