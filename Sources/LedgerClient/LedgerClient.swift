@@ -215,11 +215,10 @@ public final class LedgerClient: Sendable {
         case .connected(let connection):
             let calls = connection.begin(asked.map { PendingCall(id: $0.id, line: $0.line, deadline: deadline) })
             var ends: [AttemptEnd] = []
-            for call in calls {
-                let end = await connection.end(of: call)
-                look(at: end, of: connection)
-                ends.append(end)
-            }
+            for call in calls { ends.append(await connection.end(of: call)) }
+            // Not before: a connection that is left drops the answers that are still to come on it, and one of them may
+            // say that something was carried out behind what was refused.
+            for end in ends { look(at: end, of: connection) }
             return ends
         case .failed(let error): return asked.map { _ in .disconnected(error, wasSent: false) }
         case .timedOut: return asked.map { _ in .timedOut(wasSent: false) }

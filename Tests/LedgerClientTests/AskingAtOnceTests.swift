@@ -58,4 +58,30 @@ import Testing
             #expect(lines == (refusesAll ? Self.names + Self.names : Self.names))
         }
     }
+
+    /// The answers behind a refusal come later: the node that refused is not left before.
+    @Test func noAnswerBehindARefusalIsLost() async throws {
+        let held = Held(until: 3)
+        let first = try await Peer.start { index, line in
+            guard let line else { return [] }
+            switch index {
+            case 0: return [.send(answer(line) { _ in .authenticated(Samples.game) })]
+            case 1: return [.send(answer(line) { _ in .error(.storageUnavailable) })]
+            default: return held.add(line).map { if case .send(let bytes) = $0 { .sendLater(bytes) } else { $0 } }
+            }
+        }
+        let second = try await Peer.start(
+            answering { request in
+                if case .authenticate = request { return .authenticated(Samples.game) }
+                return echo(request)
+            })
+        let client = try await LedgerClient.connect(
+            toAnyOf: [first.address, second.address], configuration: Waits().configuration())
+        let results = Self.accounts(await client.ask(try Self.requests()))
+        #expect(results == ["storage_unavailable", "b", "c", "d"])
+        #expect(second.observed.lines.isEmpty, "nothing takes effect behind what was asked after it")
+        try await client.close()
+        try await first.stop()
+        try await second.stop()
+    }
 }
