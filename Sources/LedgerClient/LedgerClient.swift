@@ -159,8 +159,8 @@ public final class LedgerClient: Sendable {
     }
 
     /// Asks several things at once, which are sent in their order and without waiting for each other's answers. Where
-    /// some have to be sent again, these are, in their order; but none that was refused while one behind it was carried
-    /// out, for it would take effect after that.
+    /// some have to be sent again, these are, in their order; but none that was refused while the ledger decided one
+    /// behind it, for it would take effect after that.
     /// - Returns: what became of each, in their order: its result as JSON, or what ``call(method:params:)`` throws.
     package func ask(_ requests: [LedgerRequest]) async -> [Result<[UInt8], any Error>] {
         let deadline = NIODeadline.now() + .milliseconds(configuration.requestTimeoutMilliseconds)
@@ -178,14 +178,12 @@ public final class LedgerClient: Sendable {
             let ends = Task.isCancelled ? open.map { _ in .cancelled } : await attempt(open, deadline)
             var again: [Asked] = []
             var wait: Int64 = 0
-            let carriedOut = ends.lastIndex { if case .answered(.success) = $0 { true } else { false } } ?? 0
+            let lastDecided = ends.lastIndex(where: \.isDecision) ?? 0
             for (index, end) in ends.enumerated() {
                 var asked = open[index]
-                if index < carriedOut, case .answered(.failure(let error)) = end {
-                    results[asked.place] = .failure(error)
-                    continue
-                }
-                switch asked.retry.step(after: end, now: .now(), jitter: configuration.pacing.jitter) {
+                let step = asked.retry.step(
+                    after: end, isLast: index < lastDecided, now: .now(), jitter: configuration.pacing.jitter)
+                switch step {
                 case .finish(let result): results[asked.place] = result
                 case .again(let milliseconds):
                     again.append(asked)

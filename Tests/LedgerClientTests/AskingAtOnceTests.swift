@@ -84,4 +84,38 @@ import Testing
         try await first.stop()
         try await second.stop()
     }
+
+    /// What the ledger refused it has decided, as what it carried out.
+    @Test func whatWasRefusedForTheMomentIsNotSentBehindWhatTheLedgerRefused() async throws {
+        let script: Peer.ConnectionScript = { _, index, line in
+            guard let line else { return [] }
+            let error = index == 0 ? WireError.overloaded : WireError(.insufficientFunds, "")
+            return [.send(answer(line) { _ in .error(error) })]
+        }
+        try await Peer.with(configuration: Waits().configuration(), script) { peer, client in
+            let results = Self.accounts(await client.ask(try Self.requests()))
+            #expect(results == ["overloaded", "insufficient_funds", "insufficient_funds", "insufficient_funds"])
+            #expect(peer.observed.lines.count == 4)
+        }
+    }
+
+    /// The connection broke when all had been sent. That the first is then refused, and not sent again because the
+    /// others were carried out, does not say that it changed nothing at first.
+    @Test func aRefusalDoesNotHideThatAnEarlierAttemptMayHaveBeenCarriedOut() async throws {
+        let script: Peer.ConnectionScript = { connection, index, line in
+            guard let line else { return [] }
+            if connection == 0 { return index == 3 ? [.close] : [] }
+            return [.send(answer(line) { index == 0 ? .error(.overloaded) : echo($0) })]
+        }
+        try await Peer.with(configuration: Waits().configuration(), script) { peer, client in
+            let results = await client.ask(try Self.requests())
+            #expect(Self.accounts(results).dropFirst() == ["b", "c", "d"])
+            guard case .failure(ClientError.connectionLost(let why)) = results[0] else {
+                Issue.record("\(results[0])")
+                return
+            }
+            #expect(why.contains("the answer did not come"))
+            #expect(peer.observed.connections.map(\.count) == [4, 4])
+        }
+    }
 }
