@@ -347,7 +347,12 @@ final class PostgresWriter {
         }
         let changed: Int
         do throws(PostgresFault) {
-            changed = try session.commit(schema.redact, [.number(number), .bytes(redactable)]).changed
+            let values: [PostgresConnection.Value] = [.number(number), .bytes(redactable), .number(reign)]
+            changed = try session.commit(schema.redact, values).changed
+            if changed == 0 {
+                let leader = try leader(session)
+                if leader.reign != reign { throw follow(leader) }
+            }
         } catch {
             throw doubt(error, "redacting block \(number)")
         }

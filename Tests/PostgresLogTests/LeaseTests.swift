@@ -177,6 +177,29 @@ import Testing
         #expect(throws: PostgresServer.Failure.self) { try stalled.run("COMMIT") }
     }
 
+    /// Its session was not ended, for the successor's role may not, and the successor has erased another name in the
+    /// same block.
+    @Test func aFormerLeaderPutsNoNameBack() throws {
+        let ledger = try TestLedger()
+        var random = SplitMix64(seed: 6)
+        var configuration = ledger.configuration()
+        // It does not find out by renewing its lease.
+        configuration.leaseMilliseconds = 60_000
+        let former = try ledger.open(configuration)
+        defer { former.close() }
+        let first = try former.leadWithTestBlock(&random)
+        let block = TestBlock.after(first.head, bodyBytes: 20, redactableBytes: 4, &random)
+        try former.append(block)
+        try former.redact(block.number, [1, 2, 3, 4])
+        let session = try ledger.session()
+        try session.run("UPDATE leader SET term = term + 1, node = 'b', renewals = renewals + 1")
+        try session.run("UPDATE block SET redactable = '\\x00020304' WHERE id = \(block.number)")
+        #expect(logError { try former.redact(block.number, [1, 0, 3, 4]) }?.kind == .superseded)
+        let names = try session.run("SELECT encode(redactable, 'hex') FROM block WHERE id = \(block.number)")
+        #expect(names == [["00020304"]])
+        #expect(logError { try former.confirmLead() } != nil, "it knows that another leads")
+    }
+
     private func leadPatiently(_ log: PostgresLog, _ random: inout SplitMix64) throws -> SealedBlock {
         for _ in 0..<20 {
             do { return try log.leadWithTestBlock(&random) } catch let error as LogError where error.kind == .superseded
