@@ -122,6 +122,30 @@ import Testing
         #expect(second.term == 2)
     }
 
+    /// It took the lead, and cannot append: its disk is full, for example.
+    @Test func whoCannotAppendGivesTheLeadBackAllTheSame() throws {
+        let ledger = try TestLedger()
+        var random = SplitMix64(seed: 7)
+        let a = try ledger.open(ledger.configuration(node: "a"))
+        let b = try ledger.open(ledger.configuration(node: "b"))
+        defer {
+            a.close()
+            b.close()
+        }
+        let first = try a.leadWithTestBlock(&random)
+        let session = try ledger.session()
+        try session.run("ALTER TABLE block ADD CONSTRAINT full_disk CHECK (id < 2)")
+        let next = TestBlock.after(first.head, bodyBytes: 10, redactableBytes: 0, &random)
+        #expect(logError { try a.append(next) }?.kind == .notAppended)
+        #expect(try session.run("SELECT lease_ms > 0 FROM leader") == [["t"]])
+        a.giveBack()
+        #expect(try session.run("SELECT lease_ms FROM leader") == [["0"]])
+        #expect(try b.standing().leader == nil)
+        try session.run("ALTER TABLE block DROP CONSTRAINT full_disk")
+        let second = try b.leadWithTestBlock(&random)
+        #expect(try b.readAll() == [first, second])
+    }
+
     /// A node is started anew elsewhere, while the one that it replaces is cut off and answers reads still.
     @Test func theLeaseOfAnotherProcessOfTheSameNameIsWaitedFor() throws {
         let ledger = try TestLedger()
