@@ -165,6 +165,41 @@ import Testing
         #expect(audited.contains("everything holds") && !audited.contains("not compared"), "\(audited)")
     }
 
+    /// Hundreds of requests of one connection are under way, at a node that passes them on, while the lead changes hands:
+    /// each is carried out once, in the order sent.
+    @Test func whatIsUnderWayKeepsItsOrderWhenTheLeadChangesHands() async throws {
+        let studio = try NodeStudio()
+        var nodes: [RunningNode] = []
+        for name in ["a", "b", "c"] { nodes.append(try await studio.start(name, passesOn: true)) }
+        let (sender, asker) = try await (nodes[2].client(timeoutMilliseconds: 60_000), nodes[1].client())
+        let count = 20_000
+        let seen = Mutex<[EntryID]>([])
+        let refused = Mutex<[String]>([])
+        async let sending: Void = sender.pipeline(count: count, inFlight: 500) { index, id, writer in
+            guard let grant = try? Self.grant("o\(index)") else { return }
+            writer.write(Methods.grant, grant, id: id)
+        } reply: { index, result in
+            do {
+                let receipt = try GrantReceipt(json: Array(try result.get()))
+                seen.withLock { $0.append(receipt.entry) }
+            } catch {
+                refused.withLock { $0.append("\(index): \(error)") }
+            }
+        }
+        // The first is the leader of a start; each of the others may be the node that the requests are sent to.
+        for part in 1...3 {
+            #expect(try await Self.eventually { seen.withLock { $0.count } >= part * count / 5 })
+            #expect(try await asker.stepDown().steppedDown)
+        }
+        try await sending
+        #expect(refused.withLock { $0 } == [])
+        let entries = seen.withLock { $0 }
+        #expect(entries.count == count && zip(entries, entries.dropFirst()).allSatisfy { $0 < $1 })
+        #expect(try await Self.available(asker) == Int64(count))
+        for client in [sender, asker] { try await client.close() }
+        for node in nodes { #expect(node.stop() == 0) }
+    }
+
     /// The lead goes to another node when it is asked for, whichever node is asked, and nobody who writes fails.
     @Test func theLeadIsHandedOverOnRequest() async throws {
         let studio = try NodeStudio()
