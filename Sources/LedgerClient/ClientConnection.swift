@@ -18,7 +18,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         case line(Pipeline, requests: Range<Int>)
     }
 
-    private let channel: any Channel
+    let channel: any Channel
     private let replyBytesMax: Int
     /// How long nothing may come on a connection where a call times out; `nil` where it is kept in any case.
     private let silenceMax: TimeAmount?

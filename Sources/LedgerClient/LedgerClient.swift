@@ -18,8 +18,9 @@ import NIOCore
 ///
 /// **Several nodes.** A client that is given the addresses of a ledger's nodes asks whichever it reaches, follows the
 /// leader where a node answers `not_leader`, and tries the next address where one cannot be reached. So a leader that
-/// is killed, or hands over, passes unnoticed as a restart does. A token is sent to the address that a node names,
-/// under the same TLS.
+/// is killed, or hands over, passes unnoticed as a restart does, and so does one whose machine is lost: a connection
+/// whose other end acknowledges nothing for three seconds is given up. A token is sent to the address that a node
+/// names, under the same TLS.
 ///
 /// **Time.** A call ends with ``ClientError/timedOut(mayHaveBeenCarriedOut:)`` after
 /// ``ClientConfiguration/requestTimeoutMilliseconds``, everything included. A connection on which nothing at all came
