@@ -7,8 +7,8 @@ Starts a PostgreSQL of its own (with fsync, and a socket only). Parts, all by de
 
 - `rate`: credits and spends a second. The textbook ledger has one transaction an operation: an idempotency key or
   transaction id under a unique index, the balance updated, an entry inserted; `pgbench`, prepared, 64 clients. It
-  checks no signature and keeps none. The service verifies and keeps each purchase; 64 connections, one request at a
-  time each, and 64 at a time.
+  checks no signature and keeps none; pgbench uses a Unix socket. The service verifies and keeps each purchase; 64
+  connections, one request at a time each over a Unix socket and over TCP, and 64 at a time over TCP.
 - `lone`: one client, one request at a time, held against one commit of 2 KB by one client.
 - `standby`: the same rates with a synchronous standby on the same machine, held against none.
 - `wal`: bytes of write-ahead log a credit, and a spend.
@@ -38,6 +38,8 @@ import time
 HOST = "127.0.0.1"
 CLIENTS = 64
 PLAYERS = 10_000
+# How clients speak to the service: the requests that each has under way, and whether by a Unix socket, as pgbench does.
+WAYS = (("1 at a time, Unix socket", 1, True), ("1 at a time, TCP", 1, False), ("64 at a time, TCP", 64, False))
 SCHEMA = """
 CREATE TABLE account (id bigint PRIMARY KEY, balance bigint NOT NULL CHECK (balance >= 0));
 CREATE TABLE entry (id bigserial PRIMARY KEY, key uuid NOT NULL UNIQUE, account bigint NOT NULL REFERENCES account,
@@ -172,10 +174,11 @@ class Node:
     def __init__(self, bench, name, schema):
         self.bench, self.name = bench, name
         self.port = free_port()
+        self.socket = bench.work / f"{name}.sock"
         self.config = bench.work / f"{name}-{schema}.json"
         self.config.write_text(json.dumps({
             "app": {"bundleId": "com.example.game", "environment": "Sandbox"}, "path": f"{name}-{schema}",
-            "listen": [f"{HOST}:{self.port}"], "anchors": ["chain/root.der"], "catalog": "catalog.json",
+            "listen": [f"{HOST}:{self.port}", f"unix:{self.socket}"], "anchors": ["chain/root.der"], "catalog": "catalog.json",
             "insecureLoopback": True, "node": {
                 "log": bench.database.url, "schema": schema, "name": name, "address": f"{HOST}:{self.port}"}}))
         shutil.rmtree(bench.work / f"{name}-{schema}", ignore_errors=True)
@@ -224,9 +227,9 @@ class Bench:
         finally:
             node.stop()
 
-    def load(self, node, workload, connections, in_flight, seconds=None, **more):
+    def load(self, node, workload, connections, in_flight, seconds=None, is_unix=False, **more):
         arguments = [
-            "load", "--server", f"{HOST}:{node.port}", "--chain", self.work / "chain", "--pid", node.process.pid,
+            "load", "--server", f"unix:{node.socket}" if is_unix else f"{HOST}:{node.port}", "--chain", self.work / "chain", "--pid", node.process.pid,
             "--workload", workload, "--connections", connections, "--in-flight", in_flight, "--json", "--wallets",
             PLAYERS, *(part for name, value in more.items() for part in (f"--{name}", value))]
         if "count" not in more:
@@ -257,14 +260,14 @@ class Bench:
             for workload in ("credits", "spends"):
                 textbook, _ = self.database.textbook(workload[:-1], CLIENTS, self.seconds)
                 self.note("rate", f"textbook {workload}", textbook)
-                for each in (1, 64):
+                for name, each, is_unix in WAYS:
                     with self.node() as node:
-                        done = self.load(node, workload, CLIENTS, CLIENTS * each)
-                    self.note("rate", f"service {workload}, {each} at a time", done["requestsPerSecond"])
+                        done = self.load(node, workload, CLIENTS, CLIENTS * each, is_unix=is_unix)
+                    self.note("rate", f"service {workload}, {name}", done["requestsPerSecond"])
         for workload in ("credits", "spends"):
-            for each in (1, 64):
-                yield (f"{workload}, 64 clients, {each} at a time", self.median("rate", f"textbook {workload}"),
-                       self.median("rate", f"service {workload}, {each} at a time"), "ratio")
+            for name, _, _ in WAYS:
+                yield (f"{workload}, 64 clients, {name}", self.median("rate", f"textbook {workload}"),
+                       self.median("rate", f"service {workload}, {name}"), "ratio")
 
     def lone(self):
         for _ in range(self.runs):
