@@ -20,6 +20,8 @@ public struct ClientConfiguration: Sendable {
     /// Of a node that passes on what a client asked: that client's name (``Authentication/client``).
     package var client: String?
     var pacing = Pacing.system
+    /// Milliseconds after which a leader that leads no more is silent (``LedgerClient/turn(to:)``).
+    var formerLeaderMilliseconds = ClientLimits.formerLeaderMilliseconds
 
     /// A configuration; each default is explained where it is named.
     /// - Parameters:

@@ -94,7 +94,7 @@ struct Connector: Sendable {
         let initialize: @Sendable (any Channel) -> EventLoopFuture<Opened> = { channel in
             channel.eventLoop.makeCompletedFuture {
                 let pipeline = channel.pipeline.syncOperations
-                let connection = ClientConnection(channel: channel, configuration: configuration)
+                let connection = ClientConnection(channel: channel, to: address, configuration: configuration)
                 guard case .tcp(let host, _) = address, let tls = configuration.tls else {
                     try pipeline.addHandler(connection)
                     return (connection, nil)

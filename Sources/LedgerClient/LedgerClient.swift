@@ -230,6 +230,12 @@ public final class LedgerClient: Sendable {
         }
     }
 
+    /// Another node leads, as the caller knows: it is asked from now on. What waits for an answer of the former leader
+    /// is asked of the new one, in the same order, once the former one has been silent for half a second, as it is
+    /// where its process stands still: its machine acknowledges all the same. What must not be sent twice ends with
+    /// ``ClientError/connectionLost(_:)`` then. Does nothing where the client does not follow a leader.
+    package func turn(to leader: ServerAddress) { keeper.turn(to: leader) }
+
     /// Leaves a connection that is of no use any more.
     private func look(at end: AttemptEnd, of connection: ClientConnection) {
         switch end {
