@@ -15,6 +15,9 @@ public struct ClientConfiguration: Sendable {
     public var ledger: LedgerName?
     /// What the client repeats by itself.
     public var retryPolicy: RetryPolicy
+    /// Gives the TLS of each connection that is made, in place of ``tls``, where certificates are renewed while the
+    /// client is used. What it throws keeps the client from connecting.
+    package var renewedTLS: (@Sendable () throws -> ClientTLS)?
     /// Bytes of one line of the server.
     package var replyBytesMax = WireLimits.replyBytesMax
     /// Of a node that passes on what a client asked: that client's name (``Authentication/client``).

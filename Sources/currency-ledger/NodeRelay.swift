@@ -66,8 +66,8 @@ final class NodeRelay: LeaderRelay {
     }
 
     private func connect(for client: String?) async throws -> LedgerClient {
-        // Read at each connection: certificates are renewed while it runs.
-        var configuration = ClientConfiguration(tls: try passing.tls?.read(), ledger: ledger)
+        var configuration = ClientConfiguration(ledger: ledger)
+        if let files = passing.tls { configuration.renewedTLS = { try files.read() } }
         configuration.client = client
         return try await LedgerClient.connect(
             toAnyOf: [address(of: node.leader), settings.address], token: passing.token, configuration: configuration)
