@@ -87,6 +87,7 @@ struct Connector: Sendable {
     private typealias Opened = (connection: ClientConnection, handshake: EventLoopFuture<Void>?)
 
     private func open(_ address: ServerAddress) async throws -> ClientConnection {
+        let tls = try configuration.renewedTLS?() ?? configuration.tls
         let bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .connectTimeout(.milliseconds(configuration.connectTimeoutMilliseconds))
         // The handler is given back by the initializer, not looked up later: a server that closes at once has removed
@@ -94,8 +95,8 @@ struct Connector: Sendable {
         let initialize: @Sendable (any Channel) -> EventLoopFuture<Opened> = { channel in
             channel.eventLoop.makeCompletedFuture {
                 let pipeline = channel.pipeline.syncOperations
-                let connection = ClientConnection(channel: channel, configuration: configuration)
-                guard case .tcp(let host, _) = address, let tls = configuration.tls else {
+                let connection = ClientConnection(channel: channel, to: address, configuration: configuration)
+                guard case .tcp(let host, _) = address, let tls else {
                     try pipeline.addHandler(connection)
                     return (connection, nil)
                 }
@@ -114,8 +115,7 @@ struct Connector: Sendable {
         let opened: Opened
         switch address {
         case .tcp(let host, let port):
-            // Requests are written whole: waiting for more to fill a segment would only delay them (RFC 896).
-            opened = try await bootstrap.channelOption(.tcpOption(.tcp_nodelay), value: 1)
+            opened = try await withTCPOptions(bootstrap)
                 .connect(host: host, port: port, channelInitializer: initialize)
         case .unix(let path):
             opened = try await bootstrap.connect(unixDomainSocketPath: path, channelInitializer: initialize)
@@ -128,6 +128,24 @@ struct Connector: Sendable {
             throw error
         }
     }
+
+    private func withTCPOptions(_ bootstrap: ClientBootstrap) -> ClientBootstrap {
+        // Requests are written whole: waiting for more to fill a segment would only delay them (RFC 896).
+        let bootstrap = bootstrap.channelOption(.tcpOption(.tcp_nodelay), value: 1)
+        if !followsLeader { return bootstrap }
+        // A machine that is lost says nothing, and another node leads soon: what waits for an answer is asked there.
+        let seconds = ClientLimits.keepaliveSeconds
+        return bootstrap.channelOption(.socketOption(.so_keepalive), value: 1)
+            .channelOption(.tcpOption(.keepIdle), value: seconds)
+            .channelOption(.tcpOption(.keepInterval), value: seconds)
+            .channelOption(.tcpOption(.userTimeout), value: ClientLimits.silentMachineMilliseconds)
+    }
+}
+
+extension NIOBSDSocket.Option {
+    static let keepIdle = NIOBSDSocket.Option(rawValue: TCP_KEEPIDLE)
+    static let keepInterval = NIOBSDSocket.Option(rawValue: TCP_KEEPINTVL)
+    static let userTimeout = NIOBSDSocket.Option(rawValue: TCP_USER_TIMEOUT)
 }
 
 extension RequestWriter {

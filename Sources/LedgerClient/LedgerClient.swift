@@ -18,8 +18,9 @@ import NIOCore
 ///
 /// **Several nodes.** A client that is given the addresses of a ledger's nodes asks whichever it reaches, follows the
 /// leader where a node answers `not_leader`, and tries the next address where one cannot be reached. So a leader that
-/// is killed, or hands over, passes unnoticed as a restart does. A token is sent to the address that a node names,
-/// under the same TLS.
+/// is killed, or hands over, passes unnoticed as a restart does, and so does one whose machine is lost: a connection
+/// whose other end acknowledges nothing for three seconds is given up. A token is sent to the address that a node
+/// names, under the same TLS.
 ///
 /// **Time.** A call ends with ``ClientError/timedOut(mayHaveBeenCarriedOut:)`` after
 /// ``ClientConfiguration/requestTimeoutMilliseconds``, everything included. A connection on which nothing at all came
@@ -53,7 +54,7 @@ public final class LedgerClient: Sendable {
     }
 
     /// Connects to one of a ledger's nodes, and follows whichever leads; see **Several nodes** above.
-    /// - Parameter addresses: at least one; each is attempted once now, until one is reached.
+    /// - Parameter addresses: at least one; each is attempted once now, until one is reached and has room.
     /// - Throws: as ``connect(to:token:configuration:)``, for the last of them.
     public static func connect(
         toAnyOf addresses: [ServerAddress], token: String? = nil,
@@ -66,7 +67,12 @@ public final class LedgerClient: Sendable {
             let turned = Array(addresses[place...] + addresses[..<place])
             do {
                 return try await connect(Connector(addresses: turned, configuration: configuration), token)
-            } catch ClientError.cannotConnect {}
+            } catch ClientError.cannotConnect {
+                continue
+            } catch let error as WireError where error.isOfTheMoment {
+                // It has no room for another connection, say: the next one may.
+                continue
+            }
         }
         let turned = addresses.suffix(1) + addresses.dropLast()
         return try await connect(Connector(addresses: Array(turned), configuration: configuration), token)
@@ -159,8 +165,8 @@ public final class LedgerClient: Sendable {
     }
 
     /// Asks several things at once, which are sent in their order and without waiting for each other's answers. Where
-    /// some have to be sent again, these are, in their order; but none that was refused while one behind it was carried
-    /// out, for it would take effect after that.
+    /// some have to be sent again, these are, in their order; but none that was refused while the ledger decided one
+    /// behind it, for it would take effect after that.
     /// - Returns: what became of each, in their order: its result as JSON, or what ``call(method:params:)`` throws.
     package func ask(_ requests: [LedgerRequest]) async -> [Result<[UInt8], any Error>] {
         let deadline = NIODeadline.now() + .milliseconds(configuration.requestTimeoutMilliseconds)
@@ -178,14 +184,12 @@ public final class LedgerClient: Sendable {
             let ends = Task.isCancelled ? open.map { _ in .cancelled } : await attempt(open, deadline)
             var again: [Asked] = []
             var wait: Int64 = 0
-            let carriedOut = ends.lastIndex { if case .answered(.success) = $0 { true } else { false } } ?? 0
+            let lastDecided = ends.lastIndex(where: \.isDecision) ?? 0
             for (index, end) in ends.enumerated() {
                 var asked = open[index]
-                if index < carriedOut, case .answered(.failure(let error)) = end {
-                    results[asked.place] = .failure(error)
-                    continue
-                }
-                switch asked.retry.step(after: end, now: .now(), jitter: configuration.pacing.jitter) {
+                let step = asked.retry.step(
+                    after: end, isLast: index < lastDecided, now: .now(), jitter: configuration.pacing.jitter)
+                switch step {
                 case .finish(let result): results[asked.place] = result
                 case .again(let milliseconds):
                     again.append(asked)
@@ -215,17 +219,22 @@ public final class LedgerClient: Sendable {
         case .connected(let connection):
             let calls = connection.begin(asked.map { PendingCall(id: $0.id, line: $0.line, deadline: deadline) })
             var ends: [AttemptEnd] = []
-            for call in calls {
-                let end = await connection.end(of: call)
-                look(at: end, of: connection)
-                ends.append(end)
-            }
+            for call in calls { ends.append(await connection.end(of: call)) }
+            // Not before: a connection that is left drops the answers that are still to come on it, and one of them may
+            // say that something was carried out behind what was refused.
+            for end in ends { look(at: end, of: connection) }
             return ends
         case .failed(let error): return asked.map { _ in .disconnected(error, wasSent: false) }
         case .timedOut: return asked.map { _ in .timedOut(wasSent: false) }
         case .cancelled: return asked.map { _ in .cancelled }
         }
     }
+
+    /// Another node leads, as the caller knows: it is asked from now on. What waits for an answer of the former leader
+    /// is asked of the new one, in the same order, once the former one has been silent for half a second, as it is
+    /// where its process stands still: its machine acknowledges all the same. What must not be sent twice ends with
+    /// ``ClientError/connectionLost(_:)`` then. Does nothing where the client does not follow a leader.
+    package func turn(to leader: ServerAddress) { keeper.turn(to: leader) }
 
     /// Leaves a connection that is of no use any more.
     private func look(at end: AttemptEnd, of connection: ClientConnection) {

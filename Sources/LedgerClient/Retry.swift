@@ -27,7 +27,10 @@ struct Retry {
         self.deadline = deadline
     }
 
-    mutating func step(after end: AttemptEnd, now: NIODeadline, jitter: (Int64) -> Int64) -> Step {
+    /// - Parameter isLast: whether it is not sent again, whatever became of it.
+    mutating func step(
+        after end: AttemptEnd, isLast: Bool = false, now: NIODeadline, jitter: (Int64) -> Int64
+    ) -> Step {
         attempts += 1
         switch end {
         case .answered(.success(let result)): return .finish(.success(result))
@@ -40,10 +43,10 @@ struct Retry {
             guard error.isOfTheMoment || followsLeader && error.isNotLeader else { return fail(error) }
             // Every other error means that nothing was changed: the request may be sent again whatever it is.
             let wait = jitter(policy.waitMaxMilliseconds(repetition: attempts))
-            return again(afterMilliseconds: wait, now, otherwise: error)
+            return isLast ? fail(error) : again(afterMilliseconds: wait, now, otherwise: error)
         case .disconnected(let error, let wasSent):
             if wasSent { mayHaveBeenCarriedOut = true }
-            guard !wasSent || isRepeatable, Retry.canPass(error, wasSent) else { return fail(error) }
+            guard !isLast, !wasSent || isRepeatable, Retry.canPass(error, wasSent) else { return fail(error) }
             // The wait is before the new connection, which all calls share.
             return again(afterMilliseconds: 0, now, otherwise: error)
         case .timedOut(let wasSent):
@@ -95,6 +98,17 @@ struct Retry {
             case .closed, .timedOut, .requestTooLong, .invalidParams: false
             }
         default: false
+        }
+    }
+}
+
+extension AttemptEnd {
+    /// Whether the ledger has looked at the request, and has carried it out or refused it.
+    var isDecision: Bool {
+        switch self {
+        case .answered(.success): true
+        case .answered(.failure(let error)): !error.isOfTheService
+        case .disconnected, .timedOut, .cancelled: false
         }
     }
 }

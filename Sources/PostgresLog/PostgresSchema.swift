@@ -257,11 +257,15 @@ struct PostgresSchema {
                 """)
     }
 
+    /// Overwrites a block's redactable part, where this node leads still. It locks the leader's row: who takes the lead
+    /// waits for the end of it, and what a former leader asked before does nothing afterwards. Otherwise that could put
+    /// names back which the new leader has erased in the same block.
     var redact: Statement {
         Statement(
             name: "redact",
             text: """
-                UPDATE \(sql).block SET redactable = $2::bytea
+                WITH own AS (SELECT term FROM \(sql).leader WHERE term = $3::bigint FOR SHARE)
+                UPDATE \(sql).block SET redactable = $2::bytea FROM own
                 WHERE id = $1::bigint AND octet_length(redactable) = octet_length($2::bytea)
                 """)
     }

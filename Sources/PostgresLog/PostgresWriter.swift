@@ -165,9 +165,14 @@ final class PostgresWriter {
         state = .follows
     }
 
-    /// Gives the lead back, as far as that is possible.
+    /// Gives the lead back, as far as that is possible. What is in doubt keeps nobody from leading: the next leader
+    /// settles it.
     func release() {
-        if case .leads = state, let session { _ = try? session.run(schema.release, [.number(reign)]) }
+        if state != .follows, let session {
+            // It waits for no standby: where it is lost with this server, the next leader waits for the lease.
+            try? session.run("SET synchronous_commit = local")
+            _ = try? session.run(schema.release, [.number(reign)])
+        }
         session = nil
         state = .follows
     }
@@ -347,7 +352,12 @@ final class PostgresWriter {
         }
         let changed: Int
         do throws(PostgresFault) {
-            changed = try session.commit(schema.redact, [.number(number), .bytes(redactable)]).changed
+            let values: [PostgresConnection.Value] = [.number(number), .bytes(redactable), .number(reign)]
+            changed = try session.commit(schema.redact, values).changed
+            if changed == 0 {
+                let leader = try leader(session)
+                if leader.reign != reign { throw follow(leader) }
+            }
         } catch {
             throw doubt(error, "redacting block \(number)")
         }

@@ -119,7 +119,7 @@ enum Composition {
             count: settings.standbysRequired, timeoutMilliseconds: UInt64(settings.standbysTimeoutMilliseconds))
         let figures = EngineFigures(tracesCommits: tracesCommits)
         let appStore = AppStoreFigures()
-        let report = figures.counting(logger.report)
+        let report = report(ofNode: node != nil, figures, logger)
         let standbys = try Standbys(requirement, report: report)
         let entries = try Feed()
         let store = try OpeningStore(engine: "\(log.engine), \(SQLiteProjection.engine)") { error in
@@ -280,6 +280,15 @@ enum Composition {
         }
     }
 
+    /// Counts what an engine reports, and tells the operator.
+    static func report(
+        ofNode isNode: Bool, _ figures: EngineFigures, _ logger: Logger
+    ) -> @Sendable (LedgerEvent) -> Void {
+        figures.counting { event in
+            if isNode { logger.reportOfNode(event) } else { logger.report(event) }
+        }
+    }
+
     private static func names(of folder: LedgerFolder) -> NamesMark {
         NamesMark(place: folder.namesMark.path) {
             try folder.namesMark.read().map { NamesMark.Reason(rawValue: $0) ?? .unproven }
@@ -295,7 +304,7 @@ enum Composition {
         _ progress: @escaping @Sendable (String) throws -> Void
     ) throws -> Engine {
         let folder = LedgerFolder(settings.path)
-        let report = figures.counting(logger.report)
+        let report = report(ofNode: node != nil, figures, logger)
         let configuration = Engine.Configuration(
             bundleID: settings.bundleID, environment: settings.environment.rawValue, following: catalog,
             acceptsClock: acceptsClock, limits: limits(settings))
@@ -315,14 +324,6 @@ enum Composition {
                     readingNames: tables.showNames, catchingUp: tables.show
                 ) { event in
                     if case .tablesDamaged = event { mark(folder, logger) }
-                    if node != nil, case .nameOwed(let words) = event {
-                        // No mark of it is kept that another node would find.
-                        return logger.error(
-                            """
-                            a name that was to be erased is in the log still, and no start of a node erases it: see \
-                            "When something is wrong" on the page Nodes
-                            """, metadata: ["error": "\(words)"])
-                    }
                     report(event)
                 }
             } catch {

@@ -39,6 +39,17 @@ extension Logger {
         }
     }
 
+    /// Tells the operator what an engine reports of a ledger whose log several nodes have in common.
+    func reportOfNode(_ event: LedgerEvent) {
+        guard case .nameOwed(let words) = event else { return report(event) }
+        // No mark of it is kept that another node would find.
+        self.error(
+            """
+            a name that was to be erased is in the log still, and no start of a node erases it: see "When something is \
+            wrong" on the page Nodes
+            """, metadata: ["error": "\(words)"])
+    }
+
     /// Tells the operator what an engine reports.
     func report(_ event: LedgerEvent) {
         switch event {

@@ -1,4 +1,6 @@
 import Foundation
+import LedgerEngine
+import LedgerTestKit
 import LineServer
 import Logging
 import Testing
@@ -95,5 +97,15 @@ import Testing
             let object = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
             #expect(object?["time"] is String && object?["level"] is String && object?["message"] is String, "\(line)")
         }
+    }
+
+    /// The alarm of a damaged ledger is by what was counted, on a node as elsewhere; only what helps differs.
+    @Test(arguments: [true, false])
+    func aNameThatIsOwedIsCountedAndTold(isNode: Bool) {
+        let (figures, log) = (EngineFigures(), LogCapture())
+        Composition.report(ofNode: isNode, figures, log.logger)(.nameOwed("block 7"))
+        #expect(figures.toldEvents.map(\.name) == ["name_owed"] && figures.toldEvents.map(\.count) == [1])
+        #expect(log.lines.count == 1 && log.lines[0].contains("error=block 7"))
+        #expect(log.lines[0].contains("on the page Nodes") == isNode)
     }
 }

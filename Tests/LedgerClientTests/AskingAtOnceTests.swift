@@ -1,7 +1,8 @@
 import Ledger
-import LedgerClient
 import LedgerWire
 import Testing
+
+@testable import LedgerClient
 
 /// What a node passes on for a client: several requests at once, which keep their order.
 @Suite struct AskingAtOnceTests {
@@ -56,6 +57,116 @@ import Testing
             #expect(results == (refusesAll ? Self.names : ["overloaded", "b", "c", "d"]))
             let lines = peer.observed.lines.map(Self.name)
             #expect(lines == (refusesAll ? Self.names + Self.names : Self.names))
+        }
+    }
+
+    /// The answers behind a refusal come later: the node that refused is not left before.
+    @Test func noAnswerBehindARefusalIsLost() async throws {
+        let held = Held(until: 3)
+        let first = try await Peer.start { index, line in
+            guard let line else { return [] }
+            switch index {
+            case 0: return [.send(answer(line) { _ in .authenticated(Samples.game) })]
+            case 1: return [.send(answer(line) { _ in .error(.storageUnavailable) })]
+            default: return held.add(line).map { if case .send(let bytes) = $0 { .sendLater(bytes) } else { $0 } }
+            }
+        }
+        let second = try await Peer.start(
+            answering { request in
+                if case .authenticate = request { return .authenticated(Samples.game) }
+                return echo(request)
+            })
+        let client = try await LedgerClient.connect(
+            toAnyOf: [first.address, second.address], configuration: Waits().configuration())
+        let results = Self.accounts(await client.ask(try Self.requests()))
+        #expect(results == ["storage_unavailable", "b", "c", "d"])
+        #expect(second.observed.lines.isEmpty, "nothing takes effect behind what was asked after it")
+        try await client.close()
+        try await first.stop()
+        try await second.stop()
+    }
+
+    /// Lets its client in, and answers nothing else until so many requests are there.
+    private static func leader(silentUntil count: Int) -> Peer.Script {
+        let held = Held(until: count)
+        return { index, line in
+            guard let line else { return [] }
+            return index == 0 ? [.send(answer(line) { _ in .authenticated(Samples.game) })] : held.add(line)
+        }
+    }
+
+    /// A client of nodes, which believes in its leader for so long once that leads no more.
+    private static func client(of leader: Peer, formerMilliseconds: Int64) async throws -> LedgerClient {
+        var configuration = Waits().configuration()
+        configuration.formerLeaderMilliseconds = formerMilliseconds
+        return try await LedgerClient.connect(
+            toAnyOf: [leader.address, leader.address], configuration: configuration)
+    }
+
+    /// Its process stands still, and its machine acknowledges what is sent to it.
+    @Test func whatASilentLeaderDoesNotAnswerIsAskedOfTheNext() async throws {
+        let silent = try await Peer.start(Self.leader(silentUntil: .max))
+        let next = try await Peer.start(Self.leader(silentUntil: 1))
+        let client = try await Self.client(of: silent, formerMilliseconds: 1)
+        let requests = try Self.requests()
+        async let results = client.ask(requests)
+        try await expectEventually { silent.observed.lines.count == 5 }
+        client.turn(to: next.address)
+        #expect(Self.accounts(await results) == Self.names)
+        #expect(next.observed.lines.dropFirst().map(Self.name) == Self.names)
+        #expect(silent.observed.lines.count == 5, "it is not asked again")
+        try await client.close()
+        try await silent.stop()
+        try await next.stop()
+    }
+
+    /// It has handed over the lead, and answers what it was asked before: nothing of that is asked twice or given up.
+    @Test func aFormerLeaderThatAnswersIsHeardOut() async throws {
+        let former = try await Peer.start(Self.leader(silentUntil: 2))
+        let next = try await Peer.start(Self.leader(silentUntil: 1))
+        let client = try await Self.client(of: former, formerMilliseconds: 60_000)
+        async let forgotten = client.call(method: "forget", params: Array(#"{"account":"p"}"#.utf8))
+        try await expectEventually { former.observed.lines.count == 2 }
+        client.turn(to: next.address)
+        try await client.ping()
+        #expect(try await !forgotten.isEmpty, "it would not be sent again")
+        #expect(next.observed.lines.isEmpty)
+        try await client.close()
+        try await former.stop()
+        try await next.stop()
+    }
+
+    /// What the ledger refused it has decided, as what it carried out.
+    @Test func whatWasRefusedForTheMomentIsNotSentBehindWhatTheLedgerRefused() async throws {
+        let script: Peer.ConnectionScript = { _, index, line in
+            guard let line else { return [] }
+            let error = index == 0 ? WireError.overloaded : WireError(.insufficientFunds, "")
+            return [.send(answer(line) { _ in .error(error) })]
+        }
+        try await Peer.with(configuration: Waits().configuration(), script) { peer, client in
+            let results = Self.accounts(await client.ask(try Self.requests()))
+            #expect(results == ["overloaded", "insufficient_funds", "insufficient_funds", "insufficient_funds"])
+            #expect(peer.observed.lines.count == 4)
+        }
+    }
+
+    /// The connection broke when all had been sent. That the first is then refused, and not sent again because the
+    /// others were carried out, does not say that it changed nothing at first.
+    @Test func aRefusalDoesNotHideThatAnEarlierAttemptMayHaveBeenCarriedOut() async throws {
+        let script: Peer.ConnectionScript = { connection, index, line in
+            guard let line else { return [] }
+            if connection == 0 { return index == 3 ? [.close] : [] }
+            return [.send(answer(line) { index == 0 ? .error(.overloaded) : echo($0) })]
+        }
+        try await Peer.with(configuration: Waits().configuration(), script) { peer, client in
+            let results = await client.ask(try Self.requests())
+            #expect(Self.accounts(results).dropFirst() == ["b", "c", "d"])
+            guard case .failure(ClientError.connectionLost(let why)) = results[0] else {
+                Issue.record("\(results[0])")
+                return
+            }
+            #expect(why.contains("the answer did not come"))
+            #expect(peer.observed.connections.map(\.count) == [4, 4])
         }
     }
 }

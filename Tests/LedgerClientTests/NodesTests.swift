@@ -1,6 +1,8 @@
-import LedgerClient
 import NIOConcurrencyHelpers
+import NIOCore
 import Testing
+
+@testable import LedgerClient
 
 /// A client of several nodes: where it asks, and what becomes of its calls when another leads.
 @Suite struct NodesTests {
@@ -59,6 +61,18 @@ import Testing
         try await there.stop()
     }
 
+    @Test func aNodeWithoutRoomForAConnectionIsPassedOver() async throws {
+        let full = try await Peer.start(answering { _ in .error(.overloaded) })
+        let there = try await Peer.start(Self.node(leader: NIOLockedValueBox(nil)))
+        let client = try await LedgerClient.connect(
+            toAnyOf: [full.address, there.address], configuration: Waits().configuration())
+        #expect(try await client.balance(try account("p")).account.text == "p")
+        #expect(full.observed.lines.count == 1)
+        try await client.close()
+        try await full.stop()
+        try await there.stop()
+    }
+
     /// It leads no more, and does not reach what the nodes share: it cannot know who leads, and another can.
     @Test(arguments: [WireError.storageUnavailable, .shuttingDown, .outcomeUnknown])
     func aNodeThatCannotServeIsLeftForAnother(error: WireError) async throws {
@@ -80,6 +94,23 @@ import Testing
         try await client.close()
         try await cutOff.stop()
         try await leader.stop()
+    }
+
+    /// What the system is told of a connection: that a machine is lost cannot be shown between sockets of one machine.
+    @Test(arguments: [1, 2])
+    func aConnectionToANodeWhoseMachineIsLostEndsSoon(addresses: Int) async throws {
+        let peer = try await Peer.start(Self.node(leader: NIOLockedValueBox(nil)))
+        let connector = Connector(
+            addresses: Array(repeating: peer.address, count: addresses), configuration: Waits().configuration())
+        let connection = try await connector.connect(to: peer.address, token: nil) { 1 }
+        let isAsked = try await connection.channel.getOption(.socketOption(.so_keepalive)).get()
+        let silence = try await connection.channel.getOption(.tcpOption(.userTimeout)).get()
+        let idle = try await connection.channel.getOption(.tcpOption(.keepIdle)).get()
+        #expect((isAsked != 0) == (addresses > 1))
+        #expect(silence == (addresses > 1 ? 3_000 : 0), "milliseconds")
+        if addresses > 1 { #expect(idle == 1, "second") }
+        connection.abandon(ClientError.closed)
+        try await peer.stop()
     }
 
     /// It was given one address, and is to ask nobody else.

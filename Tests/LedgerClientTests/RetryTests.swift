@@ -67,6 +67,29 @@ import Testing
         #expect(retry.attempts == 4)
     }
 
+    /// A client of several nodes asks as much oftener as it waits less, and each of them as often.
+    @Test func amongNodesThereAreMoreAttemptsWithShorterWaits() {
+        let policy = RetryPolicy.standard.among(nodes: 3)
+        #expect(policy == RetryPolicy(attemptsMax: 300, baseMilliseconds: 50, capMilliseconds: 200))
+        let short = RetryPolicy(attemptsMax: 5, baseMilliseconds: 10, capMilliseconds: 40)
+        #expect(short.among(nodes: 2) == RetryPolicy(attemptsMax: 10, baseMilliseconds: 10, capMilliseconds: 40))
+        #expect(RetryPolicy.none.among(nodes: 3) == .none)
+    }
+
+    /// Without a bound on attempts the timeout alone ends a call, and more than any number of them is no more.
+    @Test(arguments: [1, 2, 3])
+    func whereAttemptsHaveNoBoundTheTimeoutEndsTheCall(nodes: Int) throws {
+        let policy = RetryPolicy(attemptsMax: .max, baseMilliseconds: 100, capMilliseconds: 100).among(nodes: nodes)
+        #expect(policy == RetryPolicy(attemptsMax: .max, baseMilliseconds: 100, capMilliseconds: 100))
+        var retry = Self.retry(policy)
+        let refused = AttemptEnd.answered(.failure(.storageUnavailable))
+        for milliseconds in stride(from: Int64(0), to: 9_900, by: 10) {
+            #expect(try Self.step(&retry, refused, after: .milliseconds(milliseconds))?.get() == 100)
+        }
+        let error = Self.error(Self.step(&retry, refused, after: .milliseconds(9_900)))
+        #expect(error as? WireError == .storageUnavailable)
+    }
+
     @Test func aWaitThatEndsAfterTheDeadlineIsNotBegun() throws {
         var retry = Self.retry(RetryPolicy(attemptsMax: 100, baseMilliseconds: 1_000, capMilliseconds: 1_000))
         let refused = AttemptEnd.answered(.failure(.storageUnavailable))

@@ -122,6 +122,30 @@ import Testing
         #expect(second.term == 2)
     }
 
+    /// It took the lead, and cannot append: its disk is full, for example.
+    @Test func whoCannotAppendGivesTheLeadBackAllTheSame() throws {
+        let ledger = try TestLedger()
+        var random = SplitMix64(seed: 7)
+        let a = try ledger.open(ledger.configuration(node: "a"))
+        let b = try ledger.open(ledger.configuration(node: "b"))
+        defer {
+            a.close()
+            b.close()
+        }
+        let first = try a.leadWithTestBlock(&random)
+        let session = try ledger.session()
+        try session.run("ALTER TABLE block ADD CONSTRAINT full_disk CHECK (id < 2)")
+        let next = TestBlock.after(first.head, bodyBytes: 10, redactableBytes: 0, &random)
+        #expect(logError { try a.append(next) }?.kind == .notAppended)
+        #expect(try session.run("SELECT lease_ms > 0 FROM leader") == [["t"]])
+        a.giveBack()
+        #expect(try session.run("SELECT lease_ms FROM leader") == [["0"]])
+        #expect(try b.standing().leader == nil)
+        try session.run("ALTER TABLE block DROP CONSTRAINT full_disk")
+        let second = try b.leadWithTestBlock(&random)
+        #expect(try b.readAll() == [first, second])
+    }
+
     /// A node is started anew elsewhere, while the one that it replaces is cut off and answers reads still.
     @Test func theLeaseOfAnotherProcessOfTheSameNameIsWaitedFor() throws {
         let ledger = try TestLedger()
@@ -175,6 +199,29 @@ import Testing
         #expect(monotonicNanoseconds() - begin < 2 * Self.second)
         #expect(try b.readAll() == [block])
         #expect(throws: PostgresServer.Failure.self) { try stalled.run("COMMIT") }
+    }
+
+    /// Its session was not ended, for the successor's role may not, and the successor has erased another name in the
+    /// same block.
+    @Test func aFormerLeaderPutsNoNameBack() throws {
+        let ledger = try TestLedger()
+        var random = SplitMix64(seed: 6)
+        var configuration = ledger.configuration()
+        // It does not find out by renewing its lease.
+        configuration.leaseMilliseconds = 60_000
+        let former = try ledger.open(configuration)
+        defer { former.close() }
+        let first = try former.leadWithTestBlock(&random)
+        let block = TestBlock.after(first.head, bodyBytes: 20, redactableBytes: 4, &random)
+        try former.append(block)
+        try former.redact(block.number, [1, 2, 3, 4])
+        let session = try ledger.session()
+        try session.run("UPDATE leader SET term = term + 1, node = 'b', renewals = renewals + 1")
+        try session.run("UPDATE block SET redactable = '\\x00020304' WHERE id = \(block.number)")
+        #expect(logError { try former.redact(block.number, [1, 0, 3, 4]) }?.kind == .superseded)
+        let names = try session.run("SELECT encode(redactable, 'hex') FROM block WHERE id = \(block.number)")
+        #expect(names == [["00020304"]])
+        #expect(logError { try former.confirmLead() } != nil, "it knows that another leads")
     }
 
     private func leadPatiently(_ log: PostgresLog, _ random: inout SplitMix64) throws -> SealedBlock {

@@ -16,7 +16,8 @@ package protocol SharedLog: BlockLog {
     /// - Throws: ``LogError`` `unknown` where the store cannot be told now.
     func askForLead() throws(LogError)
 
-    /// Gives the lead back, as far as that is possible, so that the next leader need not wait. Nothing is in doubt.
+    /// Gives the lead back, as far as that is possible, so that the next leader need not wait. At most a term's first
+    /// block is in doubt, which changes nothing in the books.
     func giveBack()
 }
 

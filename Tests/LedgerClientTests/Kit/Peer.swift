@@ -8,6 +8,8 @@ import Testing
 final class Peer: Sendable {
     enum Step: Sendable {
         case send([UInt8])
+        /// The same, after a moment in which the other end does what it does about that which was sent before.
+        case sendLater([UInt8])
         /// The same bytes, each in a write of its own.
         case trickle([UInt8])
         case close
@@ -141,6 +143,10 @@ private final class PeerHandler: ChannelInboundHandler {
         for step in steps {
             switch step {
             case .send(let bytes): context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes)), promise: nil)
+            case .sendLater(let bytes):
+                context.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(100)) {
+                    context.writeAndFlush(self.wrapOutboundOut(ByteBuffer(bytes: bytes)), promise: nil)
+                }
             case .trickle(let bytes):
                 for byte in bytes { context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: [byte])), promise: nil) }
             case .close: context.close(promise: nil)

@@ -189,10 +189,11 @@ package final class SharedMemoryLog: SharedLog {
     package func close() { giveBack() }
 
     package func giveBack() {
-        let (reign, leads) = plan.withLock { plan in
-            defer { plan.leads = false }
-            return (plan.reign, plan.leads)
+        let (reign, isCutOff) = plan.withLock { plan in
+            plan.leads = false
+            return (plan.reign, plan.isCutOff)
         }
-        store.state.withLock { if leads, $0.reign == reign { $0.leader = nil } }
+        // Also where an append has failed since.
+        store.state.withLock { if !isCutOff, $0.reign == reign { $0.leader = nil } }
     }
 }
