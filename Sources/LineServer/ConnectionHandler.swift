@@ -228,8 +228,10 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         }
         let begin = eventLoop.now
         work()
-        loop.charge(state.holder?.tenant, since: begin, bytes: bytes, state.turn.takeYield())
+        let (time, yield) = (eventLoop.now - begin, state.turn.takeYield())
         then()
+        // Last: what was decoded does not wait for the next turn.
+        loop.charge(state.holder?.tenant, time, bytes: bytes, yield)
     }
 
     /// What was done for its client outside of turns is paid for.

@@ -102,10 +102,16 @@ final class LoopShares: @unchecked Sendable {
     }
 
     /// Counts what was done for a client of `tenant` and could not wait.
-    /// - Parameter bytes: how much was read for it.
-    func charge(_ tenant: Tenant?, since begin: NIODeadline, bytes: Int = 0, _ yield: Yield = Yield()) {
+    func charge(_ tenant: Tenant?, since begin: NIODeadline, _ yield: Yield = Yield()) {
+        charge(tenant, now() - begin, yield)
+    }
+
+    /// - Parameters:
+    ///   - time: how long the loop was kept.
+    ///   - bytes: how much was read. That took time before.
+    func charge(_ tenant: Tenant?, _ time: TimeAmount, bytes: Int = 0, _ yield: Yield = Yield()) {
         let reading = Int64(bytes) * limits.readingNanosecondsPerKibibyte / 1_024
-        charge(tenant, now() - begin + .nanoseconds(reading), yield)
+        note(time + .nanoseconds(reading), of: tenant, yield)
     }
 
     private func resume(_ id: ObjectIdentifier?) {
@@ -122,11 +128,11 @@ final class LoopShares: @unchecked Sendable {
     private func run(_ turn: Turn, of tenant: Tenant?) {
         let begin = now()
         let yield = turn.work()
-        charge(tenant, since: begin, bytes: turn.bytes, yield)
+        charge(tenant, now() - begin, bytes: turn.bytes, yield)
         turn.then()
     }
 
-    private func charge(_ tenant: Tenant?, _ time: TimeAmount, _ yield: Yield) {
+    private func note(_ time: TimeAmount, of tenant: Tenant?, _ yield: Yield) {
         let id = tenant.map { ObjectIdentifier($0) }
         let end = now()
         var use = uses.removeValue(forKey: id) ?? Use(tenant, at: end)
