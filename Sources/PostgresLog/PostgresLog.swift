@@ -168,10 +168,11 @@ package final class PostgresLog: SharedLog {
     package var mayLead: Bool { configuration.right == .leading }
 
     package func standing() throws(LogError) -> LogStanding {
-        let (leader, block, weight, wantedBy) = try reader.withLock { (reader) throws(LogError) in
+        let milliseconds = min(configuration.answerMilliseconds, PostgresLogLimits.lookMilliseconds)
+        let found = try reader.withLock(withinMilliseconds: milliseconds) { (reader) throws(LogError) in
             guard let reader else { throw closed }
             do throws(PostgresFault) {
-                let rows = try reader.run(schema.standing)
+                let rows = try reader.run(schema.standing, milliseconds: milliseconds)
                 guard let leader = PostgresLeader(rows) else {
                     throw PostgresFault(.decided(.corrupt), "the table \(schema.name).leader has no row")
                 }
@@ -181,10 +182,14 @@ package final class PostgresLog: SharedLog {
                 throw error.reading("asking how the log stands")
             }
         }
+        guard let (leader, block, weight, wantedBy) = found else {
+            throw LogError(.unknown, "asking how the log stands: what was read before is not answered")
+        }
         let (isBound, reign) = known.withLock { ($0.isBound, $0.reign) }
         let isOver = watch.see(leader, reign: reign) == .over
         if leader.reign > reign, isBound {
-            writer.withLock { writer in
+            // Where its session waits for an answer, a later look does it.
+            _ = writer.withLock(withinMilliseconds: PostgresLogLimits.confirmMilliseconds) { writer in
                 guard let writer, leader.reign > writer.reign else { return }
                 writer.follow()
                 note(writer)
@@ -230,7 +235,17 @@ package final class PostgresLog: SharedLog {
     package func confirmLead() throws(LogError) {
         // Without the writer's lock: nobody is to wait here for an append.
         if now() < known.withLock({ $0.leaseEnd }) { return }
-        try write { (writer) throws(LogError) in try writer.confirmLead() }
+        // Whoever renews the lease has the lock, and may wait for a server that does not answer.
+        let isConfirmed = try writer.withLock(withinMilliseconds: PostgresLogLimits.confirmMilliseconds) {
+            (writer) throws(LogError) in
+            guard let writer else { throw closed }
+            defer { note(writer) }
+            try writer.confirmLead()
+            return true
+        }
+        guard isConfirmed != nil else {
+            throw LogError(.unknown, "the lead is not confirmed: the lease is over, and its renewal is not answered")
+        }
     }
 
     /// Does something with the writer, and notes what is known then.

@@ -69,16 +69,12 @@ import Testing
         let late = TestBlock.after(first.head, bodyBytes: 10, redactableBytes: 0, &random)
         let outcome = Mutex<LogError?>(nil)
         let reads = Mutex<LogError?>(nil)
-        let isRead = Mutex(false)
         let isDone = Mutex(false)
         inThread {
             reads.withLock { $0 = logError { try a.confirmLead() } }
-            isRead.withLock { $0 = true }
             outcome.withLock { $0 = logError { try a.append(late) } }
             isDone.withLock { $0 = true }
         }
-        pause(milliseconds: 50)
-        #expect(!isRead.withLock { $0 }, "a former leader says that it leads, and has asked nobody")
         proxy.release()
         while !isDone.withLock({ $0 }) { pause(milliseconds: 1) }
         #expect(outcome.withLock { $0 } != nil, "a former leader's block was appended")
@@ -87,6 +83,35 @@ import Testing
         #expect(logError { try a.settle() }?.kind == .superseded)
         #expect(try a.readAll() == [first, second], "it follows, and reads what the other one appends")
         #expect(a.head == second.head)
+    }
+
+    /// The statement that renews the lease waits for a server that does not answer, and has the session.
+    @Test func whoCannotRenewItsLeaseSaysSoBeforeTheServerAnswers() throws {
+        let ledger = try TestLedger()
+        let proxy = try FaultyProxy(of: ledger.server)
+        defer { proxy.stop() }
+        var random = SplitMix64(seed: 8)
+        var configuration = ledger.configuration(folder: proxy.folder)
+        configuration.leaseMilliseconds = 2000
+        configuration.answerMilliseconds = 60_000
+        let log = try ledger.open(configuration)
+        defer { log.close() }
+        let first = try log.leadWithTestBlock(&random)
+        proxy.hold()
+        func firstRefusal() -> LogError {
+            while true {
+                if let error = logError({ try log.confirmLead() }) { return error }
+                pause(milliseconds: 1)
+            }
+        }
+        let words = "the lead is not confirmed: the lease is over, and its renewal is not answered"
+        #expect(firstRefusal() == LogError(.unknown, words))
+        #expect(logError { _ = try log.standing() }?.kind == .unknown)
+        #expect(
+            firstRefusal() == LogError(.unknown, words), "who asked how the log stands waited for the renewal's end")
+        proxy.release()
+        let second = try log.leadWithTestBlock(&random)
+        #expect(try log.readAll() == [first, second])
     }
 
     @Test func anIdleLeaderRenewsItsLease() throws {

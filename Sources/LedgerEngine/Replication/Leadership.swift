@@ -154,8 +154,10 @@ extension StoreError {
         let changedNothing = error.kind == .superseded || error.kind == .notAppended || error.kind == .unknown && !adds
         if changedNothing, let leader = try? node.log.standing().leader {
             self.init(.notLeader(address: leader.address), error.description)
-        } else {
+        } else if adds {
             self.init(error)
+        } else {
+            self.init(behind: error)
         }
     }
 }
