@@ -60,6 +60,9 @@ final class Leadership: @unchecked Sendable {
         return false
     }
 
+    /// Looks soon which node leads: this one, which follows, refused what only the leader does.
+    func hasten() { follower.hasten() }
+
     /// Why this node cannot read all that was acknowledged up to now; `nil` where it has that.
     /// Called by the committing thread.
     func lookFault() -> StoreError? {

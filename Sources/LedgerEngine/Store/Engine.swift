@@ -258,6 +258,8 @@ package final class Engine: Store, @unchecked Sendable {
                 return following.commit(needs, each: each, isLast: isLast, on: &leading.decider, decide, done: done)
             }
             if let leadership, !leadership.leadsStill() {
+                // What reads nothing was refused, or is about to be: whoever asked will ask again.
+                if !needs.isRead { leadership.hasten() }
                 return following.commit(
                     needs, each: each, isLast: isLast, on: &leading.decider,
                     fault: isBelievedToWork ? leadership.refusal : needs.isRead ? leadership.lookFault() : nil, decide,

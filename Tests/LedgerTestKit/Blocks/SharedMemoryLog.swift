@@ -40,6 +40,8 @@ package final class SharedMemoryLog: SharedLog {
         /// Whether the block is there, of each append that fails with `unknown`.
         var unknown: [Bool] = []
         var confirmations = 0
+        var looks = 0
+        var areLooksHeld = false
     }
 
     package let engine = "SharedMemoryLog"
@@ -77,6 +79,13 @@ package final class SharedMemoryLog: SharedLog {
     /// How often it was asked whether this node leads still.
     package var confirmations: Int { plan.withLock { $0.confirmations } }
 
+    /// Answers to who asks from now on how the log stands wait until ``releaseLooks()``, and say how it stood before.
+    package func holdLooks() { plan.withLock { $0.areLooksHeld = true } }
+    package func releaseLooks() { plan.withLock { $0.areLooksHeld = false } }
+
+    /// How often it was asked how the log stands.
+    package var looks: Int { plan.withLock { $0.looks } }
+
     // MARK: - The log
 
     package var head: LogHead? { known.withLock { $0 } }
@@ -87,12 +96,15 @@ package final class SharedMemoryLog: SharedLog {
 
     package func standing() throws(LogError) -> LogStanding {
         try checkIsReached()
-        return store.state.withLock { state in
+        let standing = store.state.withLock { state in
             let other = state.isOver || state.leader?.node == own.node ? nil : state.leader
             return LogStanding(
                 leader: other, block: state.blocks.last?.number ?? 0,
                 wantedBy: state.wantedBy == own.node ? nil : state.wantedBy)
         }
+        plan.withLock { $0.looks += 1 }
+        while plan.withLock({ $0.areLooksHeld }) { pauseAMillisecond() }
+        return standing
     }
 
     package func askForLead() throws(LogError) {
