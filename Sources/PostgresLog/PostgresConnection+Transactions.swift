@@ -9,7 +9,8 @@ import Musl
 #endif
 
 extension PostgresConnection {
-    /// Begins a transaction. After an error in it the session is given up, and the server takes everything back.
+    /// Begins a transaction. After an error in it there is ``endTransaction(milliseconds:)``, or the session is given up,
+    /// and the server takes everything back.
     func beginTransaction(milliseconds: Int) throws(PostgresFault) {
         isInTransaction = true
         try run("BEGIN", milliseconds: milliseconds)
@@ -22,6 +23,14 @@ extension PostgresConnection {
         try prepare(commit, milliseconds: milliseconds)
         isInTransaction = false
         _ = try run(commit, milliseconds: milliseconds)
+    }
+
+    /// Takes everything back that was done since the transaction began, if it has not ended. Where the server does not
+    /// say that it did, the session is lost, and the server does it for that reason.
+    func endTransaction(milliseconds: Int) {
+        guard isInTransaction else { return }
+        isInTransaction = false
+        do throws(PostgresFault) { try run("ROLLBACK", milliseconds: milliseconds) } catch { isLost = true }
     }
 
     /// Copies rows into a table, in the protocol's binary form.

@@ -230,7 +230,7 @@ final class PostgresWriter {
     func append(_ blocks: [SealedBlock]) throws(LogError) {
         guard let first = blocks.first, let last = blocks.last else { return }
         if blocks.count == 1 { return try append(first) }
-        guard case .leads = state, let session else {
+        guard case .leads(let isProven) = state, let session else {
             throw notSettled("block \(first.number) was not appended")
         }
         let former = head
@@ -242,6 +242,7 @@ final class PostgresWriter {
             head = block.head
         }
         head = former
+        var number = first.number
         do throws(PostgresFault) {
             for number in stride(from: first.number, to: last.number, by: Int(partitions.blocks)) {
                 try partitions.make(of: number, session)
@@ -250,18 +251,20 @@ final class PostgresWriter {
             try partitions.makeNext(after: last.number, session)
             let begin = now()
             let renews = lease.isDue(at: begin)
-            try session.beginTransaction()
-            for block in blocks {
-                let statement = insertion(of: block, renews: renews && block.number == first.number)
-                let isInserted = try session.run(statement.text, statement.values).changed == 1
-                if !isInserted { throw try reason(block, session) }
+            try session.transaction { () throws(PostgresFault) in
+                for block in blocks {
+                    number = block.number
+                    let statement = insertion(of: block, renews: renews && number == first.number)
+                    let isInserted = try session.run(statement.text, statement.values).changed == 1
+                    if !isInserted { throw try reason(block, session) }
+                }
             }
-            try session.commitTransaction()
             if configuration.requireSynchronousStandby {
                 try session.awaitStandby(try session.run(schema.replication))
             }
             if renews { lease.renew(begin) }
         } catch {
+            if error.code == PostgresCode.unique { throw taken(number, isProven: isProven, session) }
             throw doubt(error, "appending blocks \(first.number) to \(last.number)")
         }
         head = last.head
