@@ -38,8 +38,9 @@ package final class PostgresLog: SharedLog {
         /// - Parameters:
         ///   - leader: the row, as it was just read.
         ///   - reign: that which this process took last.
-        func see(_ leader: PostgresLeader, reign: Int64) -> LeaseWatch.Finding {
-            lease.withLock { $0.see(leader, reign: reign, at: now()) }
+        ///   - asked: when it was not read yet.
+        func see(_ leader: PostgresLeader, reign: Int64, asked: UInt64) -> LeaseWatch.Finding {
+            lease.withLock { $0.see(leader, reign: reign, asked: asked, now: now()) }
         }
     }
 
@@ -172,21 +173,22 @@ package final class PostgresLog: SharedLog {
         let found = try reader.withLock(withinMilliseconds: milliseconds) { (reader) throws(LogError) in
             guard let reader else { throw closed }
             do throws(PostgresFault) {
+                let asked = now()
                 let rows = try reader.run(schema.standing, milliseconds: milliseconds)
                 guard let leader = PostgresLeader(rows) else {
                     throw PostgresFault(.decided(.corrupt), "the table \(schema.name).leader has no row")
                 }
                 if let moved = configuration.refusal(of: leader) { throw PostgresFault(.decided(.unknown), moved) }
-                return (leader, rows.number(0, 8), Int(clamping: rows.number(0, 9)), rows.text(0, 10))
+                return (leader, asked, rows.number(0, 8), Int(clamping: rows.number(0, 9)), rows.text(0, 10))
             } catch {
                 throw error.reading("asking how the log stands")
             }
         }
-        guard let (leader, block, weight, wantedBy) = found else {
+        guard let (leader, asked, block, weight, wantedBy) = found else {
             throw LogError(.unknown, "asking how the log stands: what was read before is not answered")
         }
         let (isBound, reign) = known.withLock { ($0.isBound, $0.reign) }
-        let isOver = watch.see(leader, reign: reign) == .over
+        let isOver = watch.see(leader, reign: reign, asked: asked) == .over
         if leader.reign > reign, isBound {
             // Where its session waits for an answer, a later look does it.
             _ = writer.withLock(withinMilliseconds: PostgresLogLimits.confirmMilliseconds) { writer in

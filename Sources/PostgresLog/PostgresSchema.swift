@@ -112,13 +112,15 @@ struct PostgresSchema {
                 """)
     }
 
-    /// Ends a session, where it is still the one that the row names and this role may see and end it.
+    /// Ends a session, where the row is still as it was seen, its session is still that one, and this role may see and
+    /// end it.
     var end: Statement {
         Statement(
             name: "end",
             text: """
                 SELECT pg_terminate_backend(pid, $3::bigint) FROM pg_stat_activity
                 WHERE pid = $1::bigint AND backend_start = $2::timestamptz AND pid <> pg_backend_pid()
+                    AND EXISTS (SELECT FROM \(sql).leader WHERE term = $4::bigint AND renewals = $5::bigint)
                 """)
     }
 

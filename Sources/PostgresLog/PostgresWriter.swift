@@ -18,7 +18,7 @@ final class PostgresWriter {
     private let schema: PostgresSchema
     private let now: @Sendable () -> UInt64
     /// Notes the leader's row, and says what is known of its lease since it was first seen so.
-    private let see: @Sendable (PostgresLeader, _ reign: Int64) -> LeaseWatch.Finding
+    private let see: @Sendable (PostgresLeader, _ reign: Int64, _ asked: UInt64) -> LeaseWatch.Finding
 
     private(set) var state = State.follows
     private(set) var head: LogHead?
@@ -31,7 +31,7 @@ final class PostgresWriter {
     init(
         _ configuration: PostgresLogConfiguration, _ schema: PostgresSchema, partitionBlocks: Int64,
         now: @escaping @Sendable () -> UInt64,
-        see: @escaping @Sendable (PostgresLeader, _ reign: Int64) -> LeaseWatch.Finding
+        see: @escaping @Sendable (PostgresLeader, _ reign: Int64, _ asked: UInt64) -> LeaseWatch.Finding
     ) {
         self.see = see
         self.configuration = configuration
@@ -87,9 +87,10 @@ final class PostgresWriter {
     /// Waits until nobody leads.
     private func awaitLead(_ session: WritingSession) throws(PostgresFault) -> PostgresLeader {
         while true {
+            let asked = now()
             let leader = try leader(session)
             if let moved = configuration.refusal(of: leader) { throw refuse(moved) }
-            switch see(leader, reign) {
+            switch see(leader, reign, asked) {
             case .over: return leader
             case .renewed: throw follow(leader)
             case .runs:
@@ -114,7 +115,7 @@ final class PostgresWriter {
                 schema.end,
                 [
                     .number(former.backendPID), .time(former.backendStart),
-                    .number(PostgresLogLimits.endingMilliseconds),
+                    .number(PostgresLogLimits.endingMilliseconds), .number(former.reign), .number(former.renewals),
                 ])
         } catch {
             guard error.code == PostgresCode.privilege || error.kind == .warned else { throw error }

@@ -17,21 +17,34 @@ import Testing
 
     @Test func aChallengerWaitsAWholeLeaseFromItsFirstLook() {
         var watch = LeaseWatch()
-        #expect(watch.see(Self.leader(renewals: 5), reign: 2, at: 100 * Self.second) == .runs)
-        #expect(watch.see(Self.leader(renewals: 5), reign: 2, at: 101 * Self.second - 1) == .runs)
-        #expect(watch.see(Self.leader(renewals: 5), reign: 2, at: 101 * Self.second) == .over)
+        #expect(
+            watch.see(Self.leader(renewals: 5), reign: 2, asked: 100 * Self.second, now: 100 * Self.second) == .runs)
+        #expect(
+            watch.see(Self.leader(renewals: 5), reign: 2, asked: 101 * Self.second - 1, now: 101 * Self.second - 1)
+                == .runs)
+        #expect(
+            watch.see(Self.leader(renewals: 5), reign: 2, asked: 101 * Self.second, now: 101 * Self.second) == .over)
+    }
+
+    /// It stood still between the server's answer and its look at the clock: the leader may have renewed its lease since.
+    @Test func aChallengerThatStoodStillDoesNotTakeTheLeadOfALeaderThatIsThere() {
+        var watch = LeaseWatch()
+        #expect(watch.see(Self.leader(renewals: 5), reign: 2, asked: 0, now: 1) == .runs)
+        #expect(watch.see(Self.leader(renewals: 5), reign: 2, asked: Self.second / 2, now: 60 * Self.second) == .runs)
+        #expect(watch.see(Self.leader(renewals: 5), reign: 2, asked: Self.second, now: 61 * Self.second) == .runs)
+        #expect(watch.see(Self.leader(renewals: 5), reign: 2, asked: Self.second + 1, now: 62 * Self.second) == .over)
     }
 
     @Test func aRenewalIsRespected() {
         var watch = LeaseWatch()
-        #expect(watch.see(Self.leader(renewals: 5), reign: 2, at: 0) == .runs)
-        #expect(watch.see(Self.leader(renewals: 6), reign: 2, at: 2 * Self.second) == .renewed)
+        #expect(watch.see(Self.leader(renewals: 5), reign: 2, asked: 0, now: 0) == .runs)
+        #expect(watch.see(Self.leader(renewals: 6), reign: 2, asked: 2 * Self.second, now: 2 * Self.second) == .renewed)
     }
 
     @Test func nobodyWaitsForALeadThatWasGivenBackOrForItsOwn() {
         var watch = LeaseWatch()
-        #expect(watch.see(Self.leader(renewals: 5, lease: 0), reign: 2, at: 0) == .over)
-        #expect(watch.see(Self.leader(renewals: 5), reign: 3, at: 0) == .over)
+        #expect(watch.see(Self.leader(renewals: 5, lease: 0), reign: 2, asked: 0, now: 0) == .over)
+        #expect(watch.see(Self.leader(renewals: 5), reign: 3, asked: 0, now: 0) == .over)
     }
 
     @Test func aLeaderCountsItsLeaseFromBeforeItAskedAndOnLessThanAllOfIt() {
