@@ -74,9 +74,9 @@ import Testing
 
         // The leader's machine is cut off: nothing comes to the server any more, and nothing from it.
         proxy.hold()
-        let begin = monotonicNanoseconds()
+        let begin = boottimeNanoseconds()
         let second = try leadPatiently(b, &random)
-        let waited = monotonicNanoseconds() - begin
+        let waited = boottimeNanoseconds() - begin
         #expect(waited > 700_000_000 && waited < 4 * Self.second, "\(waited) ns")
         #expect(logError { try b.confirmLead() } == nil)
         let late = TestBlock.after(first.head, bodyBytes: 10, redactableBytes: 0, &random)
@@ -153,9 +153,9 @@ import Testing
         defer { b.close() }
         let first = try a.leadWithTestBlock(&random)
         a.close()
-        let begin = monotonicNanoseconds()
+        let begin = boottimeNanoseconds()
         let second = try b.leadWithTestBlock(&random)
-        #expect(monotonicNanoseconds() - begin < 500_000_000)
+        #expect(boottimeNanoseconds() - begin < 500_000_000)
         #expect(try b.readAll() == [first, second])
         #expect(second.term == 2)
     }
@@ -232,9 +232,9 @@ import Testing
         try stalled.run("UPDATE leader SET renewals = renewals + 1")
         let b = try ledger.open(ledger.configuration(node: "b"))
         defer { b.close() }
-        let begin = monotonicNanoseconds()
+        let begin = boottimeNanoseconds()
         let block = try b.leadWithTestBlock(&random)
-        #expect(monotonicNanoseconds() - begin < 2 * Self.second)
+        #expect(boottimeNanoseconds() - begin < 2 * Self.second)
         #expect(try b.readAll() == [block])
         #expect(throws: PostgresServer.Failure.self) { try stalled.run("COMMIT") }
     }
