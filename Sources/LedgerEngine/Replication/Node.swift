@@ -9,6 +9,8 @@ package final class Node: Sendable {
     private struct Known {
         var leads = false
         var leader: LogLeader?
+        /// Told of each node that begins to lead.
+        var tell: (@Sendable (LogLeader?) -> Void)?
     }
 
     private let known = Monitor(Known())
@@ -28,17 +30,29 @@ package final class Node: Sendable {
     /// The other node that leads; `nil` where this one does, or none.
     package var leader: LogLeader? { known.withLock { $0.leader } }
 
+    /// - Parameter tell: told of each node that begins to lead, as far as this one knows: another, or with `nil` this
+    ///   one. The taking of the lead waits for it, so it must not block.
+    package func whenLedAnew(_ tell: @escaping @Sendable (LogLeader?) -> Void) { known.withLock { $0.tell = tell } }
+
     /// Another node leads, or none.
     func follow(_ leader: LogLeader?) {
-        known.withLock { $0 = Known(leads: false, leader: leader) }
+        let tell = known.withLock { known in
+            defer { (known.leads, known.leader) = (false, leader) }
+            return leader == known.leader ? nil : known.tell
+        }
         if let shares { shares.all.note(leader, at: shares.place) }
         status.enter(leader == nil ? .connecting(Node.nobody) : .following)
+        if let leader { tell?(leader) }
     }
 
     func lead() {
-        known.withLock { $0 = Known(leads: true, leader: nil) }
+        let tell = known.withLock { known in
+            (known.leads, known.leader) = (true, nil)
+            return known.tell
+        }
         if let shares { shares.all.noteOwn(at: shares.place) }
         status.enter(.promoted)
+        tell?(nil)
     }
 
     /// Whether this node, which follows, is to ask for the lead.
