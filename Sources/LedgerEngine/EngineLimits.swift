@@ -59,22 +59,35 @@ package struct EngineLimits: Sendable {
     /// How often the same reason for not following is told, and how often any is: a connection may come and go.
     package var followReportMilliseconds: UInt64 = 60_000
     package var followReportMillisecondsMin: UInt64 = 5_000
-    /// How often a node looks how the shared log stands: its tables are no further behind than those of an idle leader
-    /// are, and a lead that was given back is taken at once, as far as anybody can tell. Each look is one statement of
-    /// a tenth of a millisecond.
+    /// How often a node that follows looks how the shared log stands, while that changes or somebody waits for it: its
+    /// tables are no further behind than those of an idle leader are, and a lead that was given back is taken at once,
+    /// as far as anybody can tell. Each look is one statement of a tenth of a millisecond.
     package var nodeLookMilliseconds: UInt64 = 20
+    /// How often it looks otherwise, and how often a node that leads does: whoever appends, renews its lease or confirms
+    /// its lead learns by that whether another leads. A lead that is given back by a leader that has nothing to do is
+    /// taken within this and what the taking takes (a seventh of a second): less than half a second together. Many
+    /// books of which most are idle cost the store ten times less so.
+    package var nodeIdleLookMilliseconds: UInt64 = 200
+    /// For how long after a block came, or something was asked that only the leader does, a node looks often: longer
+    /// than a lease mostly is, so that a leader that is lost while it has something to do is followed at once when its
+    /// lease is over.
+    package var nodeActiveMilliseconds: UInt64 = 3_000
     /// How long the leads of several ledgers must be steady before a node asks for one: a node that was started anew
     /// has its tables up to date by then, and one that came and went soon changes nothing.
     package static let leadsSteadyMilliseconds: UInt64 = 5_000
-    /// How long a lead that was given back is left to the node that has asked for it: ten of its looks.
+    /// How long a lead that was given back is left to the node that has asked for it: ten of its looks, which are often
+    /// then.
     package var nodeYieldMilliseconds: UInt64 = 200
-    /// How long a node that gave the lead to another leaves it to others: fifty of their looks. One that took the lead
+    /// How long a node that gave the lead to another leaves it to others: five of their looks. One that took the lead
     /// and could not lead leaves it to them for twice that, and for longer each time, up to the other.
     package var nodeAbstainMilliseconds: UInt64 = 1_000
     package var nodeAbstainMillisecondsMax: UInt64 = 60_000
     /// How long the tables of a node that leads may fail before another is to lead: a full disk that is soon cleared
     /// costs no change of leader.
     package var nodeTablesMilliseconds: UInt64 = 5_000
+    /// How often the node that leads looks for names that are to be erased from blocks that were damaged, and tries to:
+    /// an operator mends them, within hours or days.
+    package var nodeOwedMilliseconds: UInt64 = 600_000
     /// How long after a failure of the log it is tried again: each try syncs.
     package var logRetryMilliseconds: UInt64 = 200
     /// How long after tables could not be made anew it is tried again: each try reads the whole log.

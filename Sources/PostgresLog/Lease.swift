@@ -54,8 +54,10 @@ struct LeaseWatch {
     /// - Parameters:
     ///   - reign: that which this process took last: of its own lease it knows itself. Another of the same name is as
     ///     any other: it may be cut off, and not know yet that this one was started in its place.
+    ///   - asked: a time before the row was read. Only at that time the lease had not been renewed for certain: where
+    ///     the challenger stood still since, it may have been.
     ///   - now: a time after the row was read.
-    mutating func see(_ leader: PostgresLeader, reign: Int64, at now: UInt64) -> Finding {
+    mutating func see(_ leader: PostgresLeader, reign: Int64, asked: UInt64, now: UInt64) -> Finding {
         if leader.leaseMilliseconds == 0 || leader.reign == reign { return .over }
         guard let first else {
             first = (leader, now)
@@ -65,7 +67,7 @@ struct LeaseWatch {
             self.first = (leader, now)
             return .renewed
         }
-        return now - first.time >= UInt64(leader.leaseMilliseconds) * 1_000_000 ? .over : .runs
+        return asked >= first.time + UInt64(leader.leaseMilliseconds) * 1_000_000 ? .over : .runs
     }
 }
 #endif

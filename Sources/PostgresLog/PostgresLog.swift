@@ -20,7 +20,7 @@ package final class PostgresLog: SharedLog {
     package let engine: String
 
     private let configuration: PostgresLogConfiguration
-    private let schema: PostgresSchema
+    let schema: PostgresSchema
     private let writer: Mutex<PostgresWriter?>
     private let reader: Mutex<PostgresReader?>
     private let known = Mutex(Known())
@@ -38,8 +38,9 @@ package final class PostgresLog: SharedLog {
         /// - Parameters:
         ///   - leader: the row, as it was just read.
         ///   - reign: that which this process took last.
-        func see(_ leader: PostgresLeader, reign: Int64) -> LeaseWatch.Finding {
-            lease.withLock { $0.see(leader, reign: reign, at: now()) }
+        ///   - asked: when it was not read yet.
+        func see(_ leader: PostgresLeader, reign: Int64, asked: UInt64) -> LeaseWatch.Finding {
+            lease.withLock { $0.see(leader, reign: reign, asked: asked, now: now()) }
         }
     }
 
@@ -117,7 +118,7 @@ package final class PostgresLog: SharedLog {
         _ configuration: PostgresLogConfiguration, identity: Digest, hash: @escaping HashFunction,
         now: (@Sendable () -> UInt64)? = nil
     ) throws(LogError) -> PostgresLog {
-        let now = now ?? monotonicNanoseconds
+        let now = now ?? boottimeNanoseconds
         let schema = PostgresSchema(name: configuration.schema)
         let reader = PostgresReader(configuration, schema, hash: hash)
         do throws(PostgresFault) {
@@ -157,34 +158,37 @@ package final class PostgresLog: SharedLog {
     /// Who leads, as the server that is read says.
     /// - Throws: ``LogError`` `unknown` where it cannot be read now.
     package func leader() throws(LogError) -> PostgresLeader? {
-        try reader.withLock { (reader) throws(LogError) in
-            guard let reader else { throw closed }
-            do throws(PostgresFault) { return PostgresLeader(try reader.run(schema.leader)) } catch {
-                throw error.reading("asking who leads")
-            }
+        try reading("asking who leads") { (reader) throws(PostgresFault) in
+            PostgresLeader(try reader.run(schema.leader))
         }
     }
 
     package var mayLead: Bool { configuration.right == .leading }
 
     package func standing() throws(LogError) -> LogStanding {
-        let (leader, block, weight, wantedBy) = try reader.withLock { (reader) throws(LogError) in
+        let milliseconds = min(configuration.answerMilliseconds, PostgresLogLimits.lookMilliseconds)
+        let found = try reader.withLock(withinMilliseconds: milliseconds) { (reader) throws(LogError) in
             guard let reader else { throw closed }
             do throws(PostgresFault) {
-                let rows = try reader.run(schema.standing)
+                let asked = now()
+                let rows = try reader.run(schema.standing, milliseconds: milliseconds)
                 guard let leader = PostgresLeader(rows) else {
                     throw PostgresFault(.decided(.corrupt), "the table \(schema.name).leader has no row")
                 }
                 if let moved = configuration.refusal(of: leader) { throw PostgresFault(.decided(.unknown), moved) }
-                return (leader, rows.number(0, 8), Int(clamping: rows.number(0, 9)), rows.text(0, 10))
+                return (leader, asked, rows.number(0, 8), Int(clamping: rows.number(0, 9)), rows.text(0, 10))
             } catch {
                 throw error.reading("asking how the log stands")
             }
         }
+        guard let (leader, asked, block, weight, wantedBy) = found else {
+            throw LogError(.unknown, "asking how the log stands: what was read before is not answered")
+        }
         let (isBound, reign) = known.withLock { ($0.isBound, $0.reign) }
-        let isOver = watch.see(leader, reign: reign) == .over
+        let isOver = watch.see(leader, reign: reign, asked: asked) == .over
         if leader.reign > reign, isBound {
-            writer.withLock { writer in
+            // Where its session waits for an answer, a later look does it.
+            _ = writer.withLock(withinMilliseconds: PostgresLogLimits.confirmMilliseconds) { writer in
                 guard let writer, leader.reign > writer.reign else { return }
                 writer.follow()
                 note(writer)
@@ -200,14 +204,27 @@ package final class PostgresLog: SharedLog {
 
     package func askForLead() throws(LogError) {
         guard let leader = try leader(), leader.leaseMilliseconds > 0 else { return }
-        do throws(PostgresFault) {
-            let session = try PostgresConnection(configuration.settings(writing: true))
-            try session.run(configuration.beginning(writing: true), milliseconds: configuration.answerMilliseconds)
-            _ = try session.run(
-                schema.askForLead, [.number(leader.reign), .text(configuration.node)],
-                milliseconds: configuration.answerMilliseconds)
-        } catch {
-            throw error.reading("asking for the lead")
+        try inSession("asking for the lead") { (session) throws(PostgresFault) in
+            _ = try session.run(schema.askForLead, [.number(leader.reign), .text(configuration.node)])
+        }
+    }
+
+    /// Does something small in a writing session of its own, whether or not this node leads.
+    func inSession(
+        _ doing: String, _ body: (WritingSession) throws(PostgresFault) -> Void
+    ) throws(LogError) {
+        do throws(PostgresFault) { try body(try WritingSession(configuration, schema)) } catch {
+            throw error.reading(doing)
+        }
+    }
+
+    /// Asks something in the session that reads.
+    func reading<Answer: Sendable>(
+        _ doing: String, _ body: (PostgresReader) throws(PostgresFault) -> Answer
+    ) throws(LogError) -> Answer {
+        try reader.withLock { (reader) throws(LogError) in
+            guard let reader else { throw closed }
+            do throws(PostgresFault) { return try body(reader) } catch { throw error.reading(doing) }
         }
     }
 
@@ -230,7 +247,17 @@ package final class PostgresLog: SharedLog {
     package func confirmLead() throws(LogError) {
         // Without the writer's lock: nobody is to wait here for an append.
         if now() < known.withLock({ $0.leaseEnd }) { return }
-        try write { (writer) throws(LogError) in try writer.confirmLead() }
+        // Whoever renews the lease has the lock, and may wait for a server that does not answer.
+        let isConfirmed = try writer.withLock(withinMilliseconds: PostgresLogLimits.confirmMilliseconds) {
+            (writer) throws(LogError) in
+            guard let writer else { throw closed }
+            defer { note(writer) }
+            try writer.confirmLead()
+            return true
+        }
+        guard isConfirmed != nil else {
+            throw LogError(.unknown, "the lead is not confirmed: the lease is over, and its renewal is not answered")
+        }
     }
 
     /// Does something with the writer, and notes what is known then.

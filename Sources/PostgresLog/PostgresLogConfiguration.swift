@@ -136,6 +136,15 @@ package enum PostgresLogLimits {
     /// Nobody holds the leader's row longer than a commit takes, except a leader that stalls.
     static let lockMilliseconds = 3000
 
+    /// How long a lead is confirmed after the lease is over, while the session that renews it waits for the server: a
+    /// process that stood still renews it at once when it goes on. Whoever asks is then told that the node does not
+    /// lead, and asks another.
+    static let confirmMilliseconds = 300
+
+    /// How long a look at the leader's row and the last block waits for its answer, which takes a tenth of a
+    /// millisecond: longer than a busy server stalls, and as short as whoever asked can wait for the word who leads.
+    static let lookMilliseconds = 2000
+
     /// How long a commit that has returned may be on no synchronous standby, where one is required: what others commit
     /// at the same time reaches it a moment later, and so does a setting that changes which standby it is.
     static let standbyMilliseconds: UInt64 = 1000

@@ -20,19 +20,26 @@ final class PostgresReader {
     }
 
     /// Carries a statement out, in a new session where the one that there is was lost.
+    /// - Parameter milliseconds: how long its answer is waited for; `nil`: as long as the configuration says. After
+    ///   that it is not tried again.
     func run(
-        _ statement: PostgresConnection.Statement, _ values: [PostgresConnection.Value] = []
+        _ statement: PostgresConnection.Statement, _ values: [PostgresConnection.Value] = [],
+        milliseconds: Int? = nil
     ) throws(PostgresFault) -> PostgresRows {
+        let milliseconds = milliseconds ?? configuration.answerMilliseconds
+        let end = boottimeNanoseconds() + UInt64(milliseconds) * 1_000_000
         var attempts = 0
         while true {
             attempts += 1
             let session = try begun()
             do throws(PostgresFault) {
-                return try session.run(statement, values, milliseconds: configuration.answerMilliseconds)
+                return try session.run(statement, values, milliseconds: milliseconds)
             } catch {
                 // A standby ends a read that is in the way of what it replays with 40001.
                 let mayHelp = error.kind == .lost || error.isOfTwoTransactions || error.isOfShutdown
-                guard mayHelp, attempts < (error.isOfTwoTransactions ? PostgresLogLimits.attemptsMax : 2) else {
+                guard mayHelp, boottimeNanoseconds() < end,
+                    attempts < (error.isOfTwoTransactions ? PostgresLogLimits.attemptsMax : 2)
+                else {
                     throw error
                 }
             }

@@ -112,13 +112,15 @@ struct PostgresSchema {
                 """)
     }
 
-    /// Ends a session, where it is still the one that the row names and this role may see and end it.
+    /// Ends a session, where the row is still as it was seen, its session is still that one, and this role may see and
+    /// end it.
     var end: Statement {
         Statement(
             name: "end",
             text: """
                 SELECT pg_terminate_backend(pid, $3::bigint) FROM pg_stat_activity
                 WHERE pid = $1::bigint AND backend_start = $2::timestamptz AND pid <> pg_backend_pid()
+                    AND EXISTS (SELECT FROM \(sql).leader WHERE term = $4::bigint AND renewals = $5::bigint)
                 """)
     }
 
@@ -269,6 +271,26 @@ struct PostgresSchema {
                 WHERE id = $1::bigint AND octet_length(redactable) = octet_length($2::bytea)
                 """)
     }
+
+    // MARK: - Names that are owed
+
+    /// Made with the first of them.
+    var makingOwed: String { "CREATE TABLE IF NOT EXISTS \(sql).owed (account bigint PRIMARY KEY)" }
+
+    var owedIsThere: Statement {
+        Statement(name: "owed_is_there", text: "SELECT to_regclass('\(sql).owed') IS NOT NULL")
+    }
+
+    var owe: Statement {
+        Statement(
+            name: "owe", text: "INSERT INTO \(sql).owed (account) VALUES ($1::bigint) ON CONFLICT DO NOTHING")
+    }
+
+    var owed: Statement { Statement(name: "owed", text: "SELECT account FROM \(sql).owed ORDER BY account") }
+
+    var paid: Statement { Statement(name: "paid", text: "DELETE FROM \(sql).owed WHERE account = $1::bigint") }
+
+    // MARK: - What is read of blocks
 
     var redactableBytes: Statement {
         Statement(

@@ -18,7 +18,7 @@ final class PostgresWriter {
     private let schema: PostgresSchema
     private let now: @Sendable () -> UInt64
     /// Notes the leader's row, and says what is known of its lease since it was first seen so.
-    private let see: @Sendable (PostgresLeader, _ reign: Int64) -> LeaseWatch.Finding
+    private let see: @Sendable (PostgresLeader, _ reign: Int64, _ asked: UInt64) -> LeaseWatch.Finding
 
     private(set) var state = State.follows
     private(set) var head: LogHead?
@@ -31,7 +31,7 @@ final class PostgresWriter {
     init(
         _ configuration: PostgresLogConfiguration, _ schema: PostgresSchema, partitionBlocks: Int64,
         now: @escaping @Sendable () -> UInt64,
-        see: @escaping @Sendable (PostgresLeader, _ reign: Int64) -> LeaseWatch.Finding
+        see: @escaping @Sendable (PostgresLeader, _ reign: Int64, _ asked: UInt64) -> LeaseWatch.Finding
     ) {
         self.see = see
         self.configuration = configuration
@@ -87,9 +87,10 @@ final class PostgresWriter {
     /// Waits until nobody leads.
     private func awaitLead(_ session: WritingSession) throws(PostgresFault) -> PostgresLeader {
         while true {
+            let asked = now()
             let leader = try leader(session)
             if let moved = configuration.refusal(of: leader) { throw refuse(moved) }
-            switch see(leader, reign) {
+            switch see(leader, reign, asked) {
             case .over: return leader
             case .renewed: throw follow(leader)
             case .runs:
@@ -114,7 +115,7 @@ final class PostgresWriter {
                 schema.end,
                 [
                     .number(former.backendPID), .time(former.backendStart),
-                    .number(PostgresLogLimits.endingMilliseconds),
+                    .number(PostgresLogLimits.endingMilliseconds), .number(former.reign), .number(former.renewals),
                 ])
         } catch {
             guard error.code == PostgresCode.privilege || error.kind == .warned else { throw error }
@@ -230,7 +231,7 @@ final class PostgresWriter {
     func append(_ blocks: [SealedBlock]) throws(LogError) {
         guard let first = blocks.first, let last = blocks.last else { return }
         if blocks.count == 1 { return try append(first) }
-        guard case .leads = state, let session else {
+        guard case .leads(let isProven) = state, let session else {
             throw notSettled("block \(first.number) was not appended")
         }
         let former = head
@@ -242,6 +243,7 @@ final class PostgresWriter {
             head = block.head
         }
         head = former
+        var number = first.number
         do throws(PostgresFault) {
             for number in stride(from: first.number, to: last.number, by: Int(partitions.blocks)) {
                 try partitions.make(of: number, session)
@@ -250,18 +252,20 @@ final class PostgresWriter {
             try partitions.makeNext(after: last.number, session)
             let begin = now()
             let renews = lease.isDue(at: begin)
-            try session.beginTransaction()
-            for block in blocks {
-                let statement = insertion(of: block, renews: renews && block.number == first.number)
-                let isInserted = try session.run(statement.text, statement.values).changed == 1
-                if !isInserted { throw try reason(block, session) }
+            try session.transaction { () throws(PostgresFault) in
+                for block in blocks {
+                    number = block.number
+                    let statement = insertion(of: block, renews: renews && number == first.number)
+                    let isInserted = try session.run(statement.text, statement.values).changed == 1
+                    if !isInserted { throw try reason(block, session) }
+                }
             }
-            try session.commitTransaction()
             if configuration.requireSynchronousStandby {
                 try session.awaitStandby(try session.run(schema.replication))
             }
             if renews { lease.renew(begin) }
         } catch {
+            if error.code == PostgresCode.unique { throw taken(number, isProven: isProven, session) }
             throw doubt(error, "appending blocks \(first.number) to \(last.number)")
         }
         head = last.head
@@ -359,7 +363,10 @@ final class PostgresWriter {
                 if leader.reign != reign { throw follow(leader) }
             }
         } catch {
-            throw doubt(error, "redacting block \(number)")
+            let doing = "redacting block \(number)"
+            // The row is damaged, and the server took the statement back: whoever leads goes on, and the name is owed.
+            if PostgresCode.isOfDamage(error.code) { throw error.error(doing) }
+            throw doubt(error, doing)
         }
         guard changed == 1 else {
             throw LogError(.notAppended, "block \(number)'s redactable part has another count of bytes")

@@ -20,14 +20,19 @@ final class WritingSession {
         try connection.run(text, milliseconds: configuration.answerMilliseconds)
     }
 
-    /// See ``PostgresConnection/beginTransaction(milliseconds:)``.
-    func beginTransaction() throws(PostgresFault) {
-        try connection.beginTransaction(milliseconds: configuration.answerMilliseconds)
-    }
-
-    /// See ``PostgresConnection/commitTransaction(milliseconds:)``.
-    func commitTransaction() throws(PostgresFault) {
-        try connection.commitTransaction(milliseconds: configuration.answerMilliseconds)
+    /// Carries out statements in one transaction, all of them or none, and from the beginning again where another
+    /// transaction was in their way.
+    func transaction(_ body: () throws(PostgresFault) -> Void) throws(PostgresFault) {
+        try again { () throws(PostgresFault) in
+            try connection.beginTransaction(milliseconds: configuration.answerMilliseconds)
+            do throws(PostgresFault) {
+                try body()
+                try connection.commitTransaction(milliseconds: configuration.answerMilliseconds)
+            } catch {
+                connection.endTransaction(milliseconds: configuration.answerMilliseconds)
+                throw error
+            }
+        }
     }
 
     /// Carries out a statement that changes a row. Where a synchronous standby is required, it has the change when this
@@ -54,9 +59,9 @@ final class WritingSession {
     func awaitStandby(_ replication: PostgresRows) throws(PostgresFault) {
         let committed = replication.number(0, 0)
         var replication = replication
-        let end = monotonicNanoseconds() + PostgresLogLimits.standbyMilliseconds * 1_000_000
+        let end = boottimeNanoseconds() + PostgresLogLimits.standbyMilliseconds * 1_000_000
         while replication.number(0, 1) < committed {
-            guard monotonicNanoseconds() < end else {
+            guard boottimeNanoseconds() < end else {
                 throw PostgresFault(.warned, "a synchronous standby is required, and none has what was committed")
             }
             pause(milliseconds: 1)
@@ -74,14 +79,17 @@ final class WritingSession {
         }
     }
 
-    /// Carries something out, and again where another transaction was in its way.
+    /// Carries something out, and again where another transaction was in its way. What is carried out within a
+    /// transaction is again only with all of that.
     private func again<Answer>(_ body: () throws(PostgresFault) -> Answer) throws(PostgresFault) -> Answer {
         var attempts = 1
         while true {
             do throws(PostgresFault) {
                 return try body()
             } catch {
-                guard error.isOfTwoTransactions, attempts < PostgresLogLimits.attemptsMax else { throw error }
+                guard error.isOfTwoTransactions, !connection.isInTransaction,
+                    attempts < PostgresLogLimits.attemptsMax
+                else { throw error }
                 attempts += 1
             }
         }

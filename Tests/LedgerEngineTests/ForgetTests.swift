@@ -147,6 +147,33 @@ import Testing
         try next.engine.close()
     }
 
+    /// Three hundred elections later; and one of the blocks before the last that has rows is damaged.
+    @Test func whatACrashLeftIsErasedAfterAnyCountOfIdleTerms() throws {
+        let bench = try Bench()
+        _ = try bench.ask(.grant("a", "ann", 100))
+        for number in 0..<20 { _ = try bench.ask(.grant("b\(number)", "bob", 1)) }
+        bench.log.failRedactions(1)
+        #expect(throws: StoreError.self) { try bench.ask(.forget(Self.ann)) }
+        #expect(try Self.names(bench.log) == [Self.ann, AccountName("bob")])
+        let log = MemoryLog(bench.log.storage)
+        let erasing = try #require(log.head).number
+        var random = MachineRandom()
+        for _ in 0..<300 {
+            _ = try log.lead { last in
+                let before = try Block(opening: try #require(last), checks: .hashes(Workload.hash))
+                let term = Block(
+                    number: before.number + 1, term: before.term + 1, time: before.time,
+                    previous: try #require(last).hash, position: before.position, rows: BlockRows())
+                return SealedBlock(sealing: term, salts: &random, hash: Workload.hash)
+            }
+        }
+        log.makeUnreadable([erasing - 1])
+        let before = log.reads
+        try log.eraseLastNames(through: erasing + 300) { Issue.record("\($0): \($1)") }
+        #expect(try Self.names(log) == [nil, AccountName("bob")])
+        #expect(log.reads - before < 100)
+    }
+
     /// The answer of an atomic that shows the account without having named it.
     @Test func anAnswerOfTheSameBatchTellsNoName() throws {
         let bench = try Bench()

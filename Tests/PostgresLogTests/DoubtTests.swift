@@ -97,7 +97,7 @@ import Testing
         #expect(try log.readAll() == blocks)
     }
 
-    @Test func whatAnotherTransactionWasInTheWayOfIsTriedAgain() throws {
+    @Test(arguments: [1, 2]) func whatAnotherTransactionWasInTheWayOfIsTriedAgain(together: Int) throws {
         let ledger = try TestLedger()
         var random = SplitMix64(seed: 6)
         let log = try ledger.open()
@@ -116,10 +116,62 @@ import Testing
             END $$;
             CREATE TRIGGER fail AFTER INSERT ON block_0 FOR EACH ROW EXECUTE FUNCTION fail()
             """)
-        let next = TestBlock.after(first.head, bodyBytes: 20, redactableBytes: 5, &random)
+        var next = [TestBlock.after(first.head, bodyBytes: 20, redactableBytes: 5, &random)]
+        if together == 2 { next.append(TestBlock.after(next[0].head, bodyBytes: 20, redactableBytes: 5, &random)) }
         try log.append(next)
-        #expect(try log.readAll() == [first, next])
-        #expect(try ledger.session().run("SELECT last_value FROM attempts") == [["3"]])
+        #expect(try log.readAll() == [first] + next)
+        // Two of the first block, and then one of each.
+        #expect(try ledger.session().run("SELECT last_value FROM attempts") == [["\(together + 2)"]])
+    }
+
+    /// Blocks that are appended together, and another writer's block has the number of one of them.
+    @Test(arguments: [2, 3] as [BlockNumber])
+    func blocksTogetherAreSupersededByOneThatIsThere(taken: BlockNumber) throws {
+        let ledger = try TestLedger()
+        var random = SplitMix64(seed: 8)
+        let log = try ledger.open()
+        defer { log.close() }
+        let first = try log.leadWithTestBlock(&random)
+        let session = try ledger.session()
+        try session.run(
+            """
+            INSERT INTO block SELECT \(taken), term, time, previous, hash, body, redactable FROM block WHERE id = 1
+            """)
+        let second = TestBlock.after(first.head, bodyBytes: 20, redactableBytes: 5, &random)
+        let third = TestBlock.after(second.head, bodyBytes: 20, redactableBytes: 5, &random)
+        let error = try #require(logError { try log.append([second, third]) })
+        #expect(error == LogError(.superseded, "block \(taken) of another leader is there already"))
+        try session.run("DELETE FROM block WHERE id = \(taken)")
+        #expect(try session.run("SELECT count(*) FROM block") == [["1"]])
+        let term = try log.leadWithTestBlock(&random)
+        #expect(try log.readAll() == [first, term])
+    }
+
+    @Test func aDamagedRowThatCannotBeOverwrittenKeepsNobodyFromLeading() throws {
+        let ledger = try TestLedger()
+        var random = SplitMix64(seed: 9)
+        let log = try ledger.open()
+        defer { log.close() }
+        let first = try log.leadWithTestBlock(&random)
+        let second = TestBlock.after(first.head, bodyBytes: 20, redactableBytes: 3, &random)
+        try log.append(second)
+        let session = try ledger.session()
+        try session.run(
+            """
+            CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN RAISE EXCEPTION 'as the test says' USING ERRCODE = 'XX001'; END $$;
+            CREATE TRIGGER fail BEFORE UPDATE ON block_0 FOR EACH ROW EXECUTE FUNCTION fail()
+            """)
+        #expect(logError { try log.redact(2, [1, 2, 3]) }?.kind == .corrupt)
+        let third = TestBlock.after(second.head, bodyBytes: 20, redactableBytes: 3, &random)
+        try log.append(third)
+        #expect(try log.readAll() == [first, second, third])
+
+        #expect(try log.owed() == [])
+        for account in [7, 3, 7] as [PlayerID] { try log.owe(account) }
+        #expect(try log.owed() == [3, 7])
+        try log.paid(7)
+        #expect(try ledger.open(ledger.configuration(node: "b")).owed() == [3], "another node finds it")
     }
 
     @Test func aStatementThatReachesTheServerTwiceInsertsOnce() throws {

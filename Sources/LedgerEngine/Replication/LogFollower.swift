@@ -7,7 +7,8 @@ import Ledger
 /// another leads though this one did, it has this one step down. Whoever reads looks before by itself (``look()``): so
 /// a read sees every block that was acknowledged before it was asked, whichever node it is asked of, and one that
 /// cannot look is not answered. The interval only bounds how far the tables are behind, and how soon a lead that was
-/// given back is taken.
+/// given back is taken. It is short while the log changes or somebody waits for it, and longer while this node leads, or
+/// nothing happens (``EngineLimits``).
 ///
 /// States: *follows*; *leads* (nothing is read); *stopped*.
 ///
@@ -16,8 +17,12 @@ final class LogFollower: Sendable {
     private struct State {
         var leads = false
         var isStopped = false
-        /// When it is looked next.
+        /// When it is looked next; the end of time while it is being looked, unless another look is wanted behind it.
         var nextAt: UInt64 = 0
+        /// Before when it is not looked again, however much is asked.
+        var notBefore: UInt64 = 0
+        /// Until when it looks often.
+        var activeUntil: UInt64 = 0
         /// Until when it leaves the lead to others.
         var abstainsUntil: UInt64 = 0
         /// How often in a row it took the lead and could not lead.
@@ -68,11 +73,12 @@ final class LogFollower: Sendable {
     ///   - takeLead: takes the lead, which nobody has. Where it throws, it is tried again.
     ///   - stepDown: follows, for another node leads. Does nothing where this one does not lead.
     ///   - handOver: gives the lead to another, which has asked for it.
+    ///   - whileLeading: does what a leader does beside that, after each look that finds nothing else to do.
     func begin(
         takeLead: @escaping @Sendable () throws -> Void, stepDown: @escaping @Sendable (LogError) -> Void,
-        handOver: @escaping @Sendable () throws -> Void
+        handOver: @escaping @Sendable () throws -> Void, whileLeading: @escaping @Sendable () throws -> Void
     ) throws {
-        let round = { @Sendable [self] in self.round(takeLead, stepDown, handOver) }
+        let round = { @Sendable [self] in self.round(takeLead, stepDown, handOver, whileLeading) }
         round()
         try thread.begin("ledger-follow") { [self] in
             while awaitRound() { round() }
@@ -103,7 +109,18 @@ final class LogFollower: Sendable {
             state.nextAt = 0
         }
         node.follow(nil)
+        noteActivity()
         state.wakeAll()
+    }
+
+    /// Looks soon, and often for a while: something is asked of this node that only the leader does.
+    func hasten() {
+        noteActivity()
+        let isSooner = state.withLock { state in
+            defer { state.nextAt = min(state.nextAt, state.notBefore) }
+            return state.notBefore < state.nextAt
+        }
+        if isSooner { state.wakeAll() }
     }
 
     /// Leaves the lead to others for a while.
@@ -126,10 +143,12 @@ final class LogFollower: Sendable {
         if let unseen = state.withLock({ $0.unseen }), monotonicNanoseconds() < unseen.until { throw unseen.reason }
         do {
             try reading.withLock { _ in
-                let end = try log.standing().block
+                let standing = try log.standing()
+                // A lead that nobody has is not left to the next look.
+                if standing.leader == nil { hasten() }
                 // Nobody reads further meanwhile.
-                try check(end: end)
-                try readOn(through: end)
+                try check(end: standing.block)
+                try readOn(through: standing.block)
             }
         } catch {
             let until = monotonicNanoseconds() + limits.logRetryMilliseconds * 1_000_000
@@ -142,6 +161,7 @@ final class LogFollower: Sendable {
     func read(through number: BlockNumber) throws { try reading.withLock { _ in try readOn(through: number) } }
 
     private func readOn(through number: BlockNumber) throws {
+        if appender.head.number < number { noteActivity() }
         while appender.head.number < number {
             let read = try log.read(after: appender.head.number, bytesMax: limits.followBytesMax)
             if read.isEmpty { throw LogError(.unknown, "block \(appender.head.number + 1) is not read") }
@@ -156,6 +176,10 @@ final class LogFollower: Sendable {
                 .unknown,
                 "the log ends with block \(number), and block \(appender.head.number) was read from it before")
         }
+    }
+
+    private func noteActivity() {
+        state.withLock { $0.activeUntil = monotonicNanoseconds() + limits.nodeActiveMilliseconds * 1_000_000 }
     }
 
     private func hand(_ sealed: SealedBlock) throws {
@@ -192,9 +216,15 @@ final class LogFollower: Sendable {
     }
 
     private func round(
-        _ takeLead: () throws -> Void, _ stepDown: (LogError) -> Void, _ handOver: () throws -> Void
+        _ takeLead: () throws -> Void, _ stepDown: (LogError) -> Void, _ handOver: () throws -> Void,
+        _ whileLeading: () throws -> Void
     ) {
         var waitMilliseconds = limits.nodeLookMilliseconds
+        var hasFailed = false
+        state.withLock { state in
+            state.nextAt = .max
+            state.notBefore = monotonicNanoseconds() + limits.nodeLookMilliseconds * 1_000_000
+        }
         do {
             let standing = try log.standing()
             let (leads, mayLead) = state.withLock { ($0.leads, mayTake(standing, &$0)) }
@@ -204,6 +234,9 @@ final class LogFollower: Sendable {
                     waitMilliseconds = 0
                 } else if standing.wantedBy != nil || cannotServe {
                     try handOver()
+                } else {
+                    waitMilliseconds = limits.nodeIdleLookMilliseconds
+                    try whileLeading()
                 }
             } else if standing.leader == nil, mayLead {
                 node.follow(nil)
@@ -212,22 +245,44 @@ final class LogFollower: Sendable {
                 if projector.failsSince != nil { throw LogError(.notAppended, "this node's tables cannot be written") }
                 // What is behind the last block here is read when it is settled: it may be in doubt until then.
                 try takeLead()
+                // Where its first block failed it has followed again.
+                hasFailed = !state.withLock { $0.leads }
             } else {
                 node.follow(standing.leader)
                 if standing.block < appender.head.number { try look() } else { try read(through: standing.block) }
                 node.status.note(block: appender.head.number, leaderBlock: standing.block)
                 tell(standing.leader)
-                if standing.leader != nil, mayLead, node.wantsLead { try log.askForLead() }
+                if standing.leader != nil, mayLead, node.wantsLead {
+                    try log.askForLead()
+                    noteActivity()
+                }
+                if isQuiet(standing) { waitMilliseconds = limits.nodeIdleLookMilliseconds }
             }
         } catch let error as LogError {
             // That another was quicker is what it is told by the next look.
-            if error.kind != .superseded { tell(error) }
-            waitMilliseconds = limits.logRetryMilliseconds
+            if error.kind != .superseded {
+                tell(error)
+                hasFailed = true
+            }
         } catch {
             tell(LogError(.unknown, "\(error)"))
-            waitMilliseconds = limits.logRetryMilliseconds
+            hasFailed = true
         }
-        state.withLock { $0.nextAt = monotonicNanoseconds() + waitMilliseconds * 1_000_000 }
+        if hasFailed { waitMilliseconds = limits.logRetryMilliseconds }
+        state.withLock { state in
+            let at = monotonicNanoseconds() + waitMilliseconds * 1_000_000
+            if hasFailed { (state.nextAt, state.notBefore) = (at, at) }
+            // Another look may be wanted since it began.
+            state.nextAt = min(state.nextAt, at)
+        }
+    }
+
+    /// Whether nobody waits for what another leader appends, and nothing happens.
+    private func isQuiet(_ standing: LogStanding) -> Bool {
+        guard standing.leader != nil, standing.wantedBy == nil, blocks.count == 0, entries?.count ?? 0 == 0 else {
+            return false
+        }
+        return state.withLock { monotonicNanoseconds() >= $0.activeUntil }
     }
 
     /// Whether its tables have failed for so long that another node is to lead.

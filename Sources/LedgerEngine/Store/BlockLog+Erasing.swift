@@ -29,28 +29,53 @@ extension BlockLog {
     /// erased already stays so.
     /// - Parameters:
     ///   - places: where these stand, as far as that was looked up.
-    ///   - owed: told why a name cannot be erased before somebody mends the log.
+    ///   - owed: told of which account a name cannot be erased before somebody mends the log, and why.
     /// - Throws: ``LogError`` `unknown`. The block is durable all the same; ``eraseLastNames(through:owed:)`` does the
     ///   rest.
     func eraseNames(
-        _ block: Block, _ places: NamePlaces = NamePlaces(), owed: (LogError) -> Void
+        _ block: Block, _ places: NamePlaces = NamePlaces(), owed: (PlayerID, LogError) -> Void
     ) throws(LogError) {
         for row in block.rows.erasures { try eraseName(of: row.account, through: block.number, places, owed: owed) }
     }
 
     /// Erases what a crash or a failure may have left of the names of the last block that has rows. Those of terms have
-    /// none.
-    func eraseLastNames(through number: BlockNumber, owed: (LogError) -> Void) throws {
-        for number in stride(from: number, through: 1, by: -1) {
-            let block = try Block(opening: sealed(number), checks: .form)
-            if block.rows.isEmpty { continue }
-            return try eraseNames(block, owed: owed)
+    /// none: after many elections of which nobody asked anything there are as many of them, so they are read in steps
+    /// that double.
+    func eraseLastNames(through number: BlockNumber, owed: (PlayerID, LogError) -> Void) throws {
+        var (end, step) = (number, BlockNumber(1))
+        while end > 0 {
+            let begin = max(end - step, 0)
+            let last: Block?
+            do {
+                last = try lastWithRows(after: begin, through: end)
+            } catch  where end - begin > 1 {
+                // Before the last block with rows one may be damaged, or in an archive, which keeps nobody from leading.
+                step = 1
+                continue
+            }
+            if let last { return try eraseNames(last, owed: owed) }
+            end = begin
+            step = min(2 * step, 64)
         }
+    }
+
+    private func lastWithRows(after begin: BlockNumber, through end: BlockNumber) throws -> Block? {
+        var last: Block?
+        try readPages(after: begin, through: end, bytesMax: end - begin == 1 ? 0 : 1 << 20) { blocks in
+            for sealed in blocks.reversed() {
+                let block = try Block(opening: sealed, checks: .form)
+                if block.rows.isEmpty { continue }
+                last = block
+                break
+            }
+        }
+        return last
     }
 
     /// Erases one name.
     func eraseName(
-        of account: PlayerID, through head: BlockNumber, _ places: NamePlaces = NamePlaces(), owed: (LogError) -> Void
+        of account: PlayerID, through head: BlockNumber, _ places: NamePlaces = NamePlaces(),
+        owed: (PlayerID, LogError) -> Void
     ) throws(LogError) {
         do throws(LogError) {
             guard let (adding, erased) = try erasure(of: account, through: head, places) else {
@@ -58,7 +83,7 @@ extension BlockLog {
             }
             if erased != adding.redactable { try redact(adding.number, erased) }
         } catch {
-            if error.isOfBlock { return owed(error) }
+            if error.isOfBlock { return owed(account, error) }
             // Not appended would mean that nothing happened.
             throw LogError(.unknown, error.description)
         }

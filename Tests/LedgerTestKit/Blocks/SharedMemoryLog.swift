@@ -15,6 +15,9 @@ package final class SharedMemoryLog: SharedLog {
             /// Whether the leader was not heard of for a whole lease.
             var isOver = true
             var wantedBy: String?
+            /// Whether no name can be overwritten.
+            var isDamaged = false
+            var owed: Set<PlayerID> = []
         }
 
         fileprivate let state = Mutex(State())
@@ -28,6 +31,12 @@ package final class SharedMemoryLog: SharedLog {
 
         /// The leader is not heard of for a whole lease: any node may take the lead.
         package func endLease() { state.withLock { $0.isOver = true } }
+
+        /// Whether no name can be overwritten.
+        package func damage(_ isDamaged: Bool) { state.withLock { $0.isDamaged = isDamaged } }
+
+        /// Accounts whose names were noted to be erased still.
+        package var owed: Set<PlayerID> { state.withLock { $0.owed } }
     }
 
     private struct Plan {
@@ -40,6 +49,8 @@ package final class SharedMemoryLog: SharedLog {
         /// Whether the block is there, of each append that fails with `unknown`.
         var unknown: [Bool] = []
         var confirmations = 0
+        var looks = 0
+        var areLooksHeld = false
     }
 
     package let engine = "SharedMemoryLog"
@@ -77,6 +88,13 @@ package final class SharedMemoryLog: SharedLog {
     /// How often it was asked whether this node leads still.
     package var confirmations: Int { plan.withLock { $0.confirmations } }
 
+    /// Answers to who asks from now on how the log stands wait until ``releaseLooks()``, and say how it stood before.
+    package func holdLooks() { plan.withLock { $0.areLooksHeld = true } }
+    package func releaseLooks() { plan.withLock { $0.areLooksHeld = false } }
+
+    /// How often it was asked how the log stands.
+    package var looks: Int { plan.withLock { $0.looks } }
+
     // MARK: - The log
 
     package var head: LogHead? { known.withLock { $0 } }
@@ -87,12 +105,15 @@ package final class SharedMemoryLog: SharedLog {
 
     package func standing() throws(LogError) -> LogStanding {
         try checkIsReached()
-        return store.state.withLock { state in
+        let standing = store.state.withLock { state in
             let other = state.isOver || state.leader?.node == own.node ? nil : state.leader
             return LogStanding(
                 leader: other, block: state.blocks.last?.number ?? 0,
                 wantedBy: state.wantedBy == own.node ? nil : state.wantedBy)
         }
+        plan.withLock { $0.looks += 1 }
+        while plan.withLock({ $0.areLooksHeld }) { pauseAMillisecond() }
+        return standing
     }
 
     package func askForLead() throws(LogError) {
@@ -181,7 +202,25 @@ package final class SharedMemoryLog: SharedLog {
     package func redact(_ number: BlockNumber, _ redactable: [UInt8]) throws(LogError) {
         try checkIsReached()
         try checkLeads()
+        if store.state.withLock({ $0.isDamaged }) {
+            throw LogError(.corrupt, "block \(number): the test has damaged it")
+        }
         store.state.withLock { $0.blocks[Int(number) - 1].redactable = redactable }
+    }
+
+    package func owe(_ account: PlayerID) throws(LogError) {
+        try checkIsReached()
+        store.state.withLock { _ = $0.owed.insert(account) }
+    }
+
+    package func owed() throws(LogError) -> [PlayerID] {
+        try checkIsReached()
+        return store.owed.sorted()
+    }
+
+    package func paid(_ account: PlayerID) throws(LogError) {
+        try checkIsReached()
+        store.state.withLock { _ = $0.owed.remove(account) }
     }
 
     package func checkRedactable(_ number: BlockNumber) throws(LogError) { try checkIsReached() }
