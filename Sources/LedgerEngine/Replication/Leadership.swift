@@ -48,6 +48,8 @@ final class Leadership: @unchecked Sendable {
         } handOver: { [unowned self] in
             _ = try handOver()
         } whileLeading: { [unowned self] in
+            // Nobody may ask it for anything more, and so find out that its log has failed.
+            if appender.failure != nil { committing.during { _ = leadsStill() } }
             try eraseOwedNames()
         }
     }
