@@ -133,14 +133,17 @@ package final class PostgresLog: SharedLog {
                     .decided(.corrupt),
                     "the schema \(schema.name) has the ledger of another app or environment")
             }
-            let head = try LogHead(try reader.run(schema.head)) { words in
+            let head = try LogHead(try reader.run(schema.head), schema) { words in
                 PostgresFault(.decided(.corrupt), words)
             }
+            // What is wrong with its numbers is told by whoever looks at it next, and may be mended meanwhile.
             let leader = PostgresLeader(try reader.run(schema.leader))
             if let moved = leader.flatMap(configuration.refusal) { throw PostgresFault(.decided(.corrupt), moved) }
+            let partitionBlocks = try rows.number(
+                0, 2, in: PostgresRanges.partitionBlocks, "\(schema.name).ledger.partition_blocks")
             let watch = Watch(now)
             let writer = PostgresWriter(
-                configuration, schema, partitionBlocks: rows.number(0, 2), now: now, see: watch.see)
+                configuration, schema, partitionBlocks: partitionBlocks, now: now, see: watch.see)
             return PostgresLog(
                 configuration, schema, version: reader.serverVersion, head, reader, writer, watch, now: now)
         } catch {
@@ -160,7 +163,9 @@ package final class PostgresLog: SharedLog {
     package func leader() throws(LogError) -> PostgresLeader? {
         try reader.withLock { (reader) throws(LogError) in
             guard let reader else { throw closed }
-            do throws(PostgresFault) { return PostgresLeader(try reader.run(schema.leader)) } catch {
+            do throws(PostgresFault) {
+                return try PostgresLeader(checked: try reader.run(schema.leader), schema)
+            } catch {
                 throw error.reading("asking who leads")
             }
         }
@@ -175,11 +180,14 @@ package final class PostgresLog: SharedLog {
             do throws(PostgresFault) {
                 let asked = now()
                 let rows = try reader.run(schema.standing, milliseconds: milliseconds)
-                guard let leader = PostgresLeader(rows) else {
+                guard let leader = try PostgresLeader(checked: rows, schema) else {
                     throw PostgresFault(.decided(.corrupt), "the table \(schema.name).leader has no row")
                 }
                 if let moved = configuration.refusal(of: leader) { throw PostgresFault(.decided(.unknown), moved) }
-                return (leader, asked, rows.number(0, 8), Int(clamping: rows.number(0, 9)), rows.text(0, 10))
+                let block = try rows.number(
+                    0, 8, in: 0...PostgresRanges.blockNumbers.upperBound, "\(schema.name).block.id of the last block")
+                let weight = try rows.number(0, 9, in: PostgresRanges.weights, "\(schema.name).leader.weight")
+                return (leader, asked, block, Int(weight), rows.text(0, 10))
             } catch {
                 throw error.reading("asking how the log stands")
             }

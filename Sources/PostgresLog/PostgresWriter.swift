@@ -100,7 +100,7 @@ final class PostgresWriter {
     }
 
     private func leader(_ session: WritingSession) throws(PostgresFault) -> PostgresLeader {
-        guard let leader = PostgresLeader(try session.run(schema.leader)) else {
+        guard let leader = try PostgresLeader(checked: try session.run(schema.leader), schema) else {
             throw refuse("the table \(schema.name).leader has no row")
         }
         return leader
@@ -133,7 +133,7 @@ final class PostgresWriter {
             ])
         guard taken.count == 1 else { throw follow(try leader(session)) }
         let rows = try session.run(schema.head)
-        let head = try LogHead(rows, refuse)
+        let head = try LogHead(rows, schema, refuse)
         try partitions.begin(at: (head?.number ?? 0) + 1, session)
         reign = taken.number(0, 0)
         lease = Lease(milliseconds: configuration.leaseMilliseconds, begin: begin)
@@ -187,7 +187,7 @@ final class PostgresWriter {
             guard try session.commit(schema.move, [.number(reign), .text(place)]).changed == 1 else {
                 throw superseded()
             }
-            let last = try LogHead(try session.run(schema.head), refuse)
+            let last = try LogHead(try session.run(schema.head), schema, refuse)
             guard last == head else {
                 throw PostgresFault(
                     .decided(.superseded), "block \(last?.number ?? 0) of another leader has come meanwhile")
@@ -372,7 +372,7 @@ final class PostgresWriter {
 }
 
 extension PostgresLeader {
-    /// `nil` where there is no row.
+    /// The row as it is; `nil` where there is none.
     init?(_ rows: PostgresRows) {
         guard rows.count == 1 else { return nil }
         reign = rows.number(0, 0)
@@ -383,15 +383,6 @@ extension PostgresLeader {
         backendPID = rows.number(0, 5)
         backendStart = rows.number(0, 6)
         movedTo = rows.text(0, 7)
-    }
-}
-
-extension LogHead {
-    /// The head that ``PostgresSchema/head`` answers; `nil` where there is no block.
-    init?(_ rows: PostgresRows, _ refuse: (String) -> PostgresFault) throws(PostgresFault) {
-        guard rows.count > 0 else { return nil }
-        guard let hash = Digest(Array(rows.bytes(0, 2))) else { throw refuse("the last block has no hash") }
-        self.init(number: rows.number(0, 0), term: rows.number(0, 1), hash: hash)
     }
 }
 #endif
