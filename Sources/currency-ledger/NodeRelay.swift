@@ -26,7 +26,7 @@ struct NodeRelay: LeaderRelay {
         self.logger = logger
     }
 
-    var isNeeded: Bool { !node.leads }
+    var isNeeded: Bool { node.passesOn }
 
     func session(
         for client: String?, outlet: Outlet, deliver: @escaping @Sendable ([Reply]) -> Void

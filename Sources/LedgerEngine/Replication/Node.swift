@@ -9,6 +9,7 @@ package final class Node: Sendable {
     private struct Known {
         var leads = false
         var leader: LogLeader?
+        var fault: StoreError?
     }
 
     private let known = Monitor(Known())
@@ -28,9 +29,16 @@ package final class Node: Sendable {
     /// The other node that leads; `nil` where this one does, or none.
     package var leader: LogLeader? { known.withLock { $0.leader } }
 
+    /// Whether what this node does not carry out may be passed on to the node that leads: not while the log is of
+    /// another past than what was read from it, or corrupt. Who leads that log would answer of another ledger.
+    package var passesOn: Bool { known.withLock { !$0.leads && $0.fault == nil } }
+
+    /// The log was read as it was before, or why this node answers nothing of it.
+    func note(fault: LogError?) { known.withLock { $0.fault = fault.map { StoreError(behind: $0) } } }
+
     /// Another node leads, or none.
     func follow(_ leader: LogLeader?) {
-        known.withLock { $0 = Known(leads: false, leader: leader) }
+        known.withLock { ($0.leads, $0.leader) = (false, leader) }
         if let shares { shares.all.note(leader, at: shares.place) }
         status.enter(leader == nil ? .connecting(Node.nobody) : .following)
     }
@@ -46,6 +54,7 @@ package final class Node: Sendable {
 
     /// What whoever asks it to write is answered while it follows.
     var refusal: StoreError {
+        if let fault = known.withLock({ $0.fault }) { return fault }
         guard let leader else { return StoreError(.notReady, "\(Node.nobody): it may be asked again at once") }
         return StoreError(.notLeader(address: leader.address), "node \(leader.node) leads, at \(leader.address)")
     }
