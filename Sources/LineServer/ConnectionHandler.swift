@@ -246,9 +246,9 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     /// those of its requests that are not handed on yet are refused. Where it may do less than before, and what it may
     /// not do any more could be carried out later yet, the connection is closed: nothing of that is carried out.
     func renewIdentity() {
-        let former = state.holder
-        turn { $0.renewIdentity() }
-        if let former, state.mayDoLess(than: former) {
+        var hasLost = false
+        turn { hasLost = $0.renewIdentity() }
+        if hasLost {
             if sessions.holdsBack { return cutOff() }
             sessions.endWaits(forGood: false)
         }
@@ -265,8 +265,15 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         eventLoop.scheduleTask(in: .milliseconds(service.limits.lingerMilliseconds)) { self.closeNow() }
     }
 
-    /// Ends a connection that has not authenticated, for another needs its place.
-    func putOut(_ error: WireError) { if front == nil { end(because: error) } else { finish() } }
+    /// Ends a connection that has not authenticated, for another needs its place. Over HTTP what it has asked is
+    /// answered first; where its client does not read that within a stranger's time, it is closed all the same.
+    func putOut(_ error: WireError) {
+        if front == nil { return end(because: error) }
+        finish()
+        eventLoop.scheduleTask(in: .milliseconds(service.limits.unauthenticatedMilliseconds)) { [weak self] in
+            self?.closeNow()
+        }
+    }
 
     // MARK: What was not done in time
 
@@ -326,7 +333,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     }
 
     private func takeTurn() -> LoopShares.Yield {
-        turn { $0.turn.begin(lines: service.limits.linesPerTurnMax) }
+        turn { $0.beginTurn() }
         let yield = state.turn.end()
         askForTurnWhereNeeded()
         return yield

@@ -47,7 +47,7 @@ final class ConnectionRegistry: Sendable {
         /// How many of those that are served have a name.
         var named: [String: Int] = [:]
         /// Refused, or put out, and told so: they are closed soon.
-        var leaving: Set<ID> = []
+        var leaving: [ID: Member] = [:]
         var isClosed = false
         /// What waits until only standbys' connections are left, or none.
         var waiters: [(includesStandbys: Bool, continuation: CheckedContinuation<Void, Never>)] = []
@@ -57,7 +57,7 @@ final class ConnectionRegistry: Sendable {
         }
 
         mutating func remove(_ id: ID) -> Member? {
-            leaving.remove(id)
+            leaving[id] = nil
             guard let member = served.removeValue(forKey: id) else { return nil }
             strangers.removeAll { $0 == id }
             forget(member.name)
@@ -134,7 +134,7 @@ final class ConnectionRegistry: Sendable {
                 return (.served, putOut)
             }
             if members.leaving.count >= limits.refusedConnectionsMax { return (.dropped, nil) }
-            members.leaving.insert(id)
+            members.leaving[id] = new
             return (.refused, nil)
         }
         guard let admission else { return .dropped }
@@ -167,7 +167,7 @@ final class ConnectionRegistry: Sendable {
         }
         guard let oldest, let member = members.remove(oldest) else { return nil }
         let isTold = members.leaving.count < limits.refusedConnectionsMax
-        if isTold { members.leaving.insert(oldest) }
+        if isTold { members.leaving[oldest] = member }
         return PutOut(member: member, isTold: isTold)
     }
 
@@ -238,9 +238,9 @@ final class ConnectionRegistry: Sendable {
         let late = NIOLockedValueBox(0)
         members.withLockedValue { $0.isClosed = true }
         let deadline = timer.scheduleTask(in: timeout) {
-            let open = self.members.withLockedValue { Array($0.served.values) }
+            let (open, leaving) = self.members.withLockedValue { (Array($0.served.values), Array($0.leaving.values)) }
             late.withLockedValue { $0 = open.count }
-            ConnectionRegistry.tell(open) { $0.closeNow() }
+            ConnectionRegistry.tell(open + leaving) { $0.closeNow() }
         }
         for includesStandbys in [false, true] {
             let served = members.withLockedValue { Array($0.served.values) }

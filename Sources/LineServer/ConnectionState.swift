@@ -124,10 +124,6 @@ struct ConnectionState {
     /// Who the client is; `nil` while nobody knows.
     var holder: TokenHolder? { reception.holder }
 
-    /// Whether the client may do less than `former`, who it was before the tokens were replaced, might; or whether who
-    /// else it was may.
-    func mayDoLess(than former: TokenHolder) -> Bool { reception.mayDoLess(than: former) }
-
     /// Who is not known has no more to say than who it is. Over HTTP it was known who sends a body when that began.
     private var isLimited: Bool { holder == nil && !reception.isHTTP }
 
@@ -160,6 +156,11 @@ struct ConnectionState {
 
     // MARK: What came
 
+    /// It may accept some of what came.
+    mutating func beginTurn() {
+        turn.begin(lines: isLimited ? limits.strangerLinesPerTurnMax : limits.linesPerTurnMax)
+    }
+
     mutating func received(_ bytes: inout ByteBuffer) {
         if phase.readsLines { input.append(&bytes) } else { turn.noteInVain() }
     }
@@ -180,7 +181,8 @@ struct ConnectionState {
     }
 
     /// The tokens were replaced: the client is from now on who its token or its certificate makes it, or nobody.
-    mutating func renewIdentity() { reception.renewIdentity() }
+    /// - Returns: whether what it asked before may be more than it may ask now.
+    mutating func renewIdentity() -> Bool { reception.takeLoss() }
 
     /// A request of HTTP comes: its body is the next line. Nothing before it is under way.
     /// - Parameters:
@@ -321,6 +323,8 @@ struct ConnectionState {
     /// - Parameter waits: whether to go on when there is room.
     private func takeRoom(_ bytes: Int, waits: Bool) -> Bool {
         let own = replies.memoryBytes
+        // Who it is may have changed with the request before.
+        share.belong(to: holder?.tenant)
         // What is larger than may be is taken alone. It waits for its own then, and for nobody else.
         if own > 0 && own + bytes > ownBytesMax {
             share.cancel()

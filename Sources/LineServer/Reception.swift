@@ -52,12 +52,11 @@ struct Reception {
     /// It has sent as many wrong tokens as it may.
     var isGuessing: Bool { client.isGuessing }
 
-    /// Whether the client may do less than `former`, who it was before the tokens were replaced, might; or whether who
-    /// else it was may.
-    func mayDoLess(than former: TokenHolder) -> Bool { client.hasChanged || former.loses(to: holder) }
-
     /// Looks up anew who it is, where the tokens were replaced.
     mutating func renewIdentity() { client.renew() }
+
+    /// See ``ClientIdentity/takeLoss()``.
+    mutating func takeLoss() -> Bool { client.takeLoss() }
 
     /// The client came with a certificate of these names, which was verified.
     /// - Returns: why it is not served; `nil` where it is, if only as somebody whom nobody knows yet.

@@ -148,6 +148,9 @@ package struct ServerLimits: Sendable {
     /// Lines that are accepted in one turn, and requests of a batch's line, which are read and accepted: about half a
     /// millisecond of them. A reading may have tens of thousands of short ones, and a batch has a thousand.
     package var linesPerTurnMax = 128
+    /// The same of a client of whom nobody knows who it is. All of these have their turns as one, so each waits for the
+    /// lines of the others: who sends a token first waits for one line of each, and not for all that they have sent.
+    package var strangerLinesPerTurnMax = 1
     /// Lines that are no requests after which who has not authenticated is not listened to any more.
     package var strangerVainLinesMax = 64
     /// Connections that the kernel completes before they are accepted: what a restart of all game servers brings.

@@ -8,10 +8,10 @@ extension Mutex where Value: ~Copyable {
     borrowing func withLock<Result, Failure: Error>(
         withinMilliseconds milliseconds: Int, _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result? {
-        let end = monotonicNanoseconds() + UInt64(milliseconds) * 1_000_000
+        let end = boottimeNanoseconds() + UInt64(milliseconds) * 1_000_000
         while true {
             if let result = try withLockIfAvailable(body) { return result }
-            if monotonicNanoseconds() >= end { return nil }
+            if boottimeNanoseconds() >= end { return nil }
             pause(milliseconds: 1)
         }
     }

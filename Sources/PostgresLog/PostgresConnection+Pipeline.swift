@@ -22,7 +22,7 @@ extension PostgresConnection {
         try check(PQpipelineSync(connection))
         try send(second, [])
         try check(PQpipelineSync(connection))
-        let end = monotonicNanoseconds() + UInt64(milliseconds) * 1_000_000
+        let end = boottimeNanoseconds() + UInt64(milliseconds) * 1_000_000
         do throws(PostgresFault) {
             while PQflush(connection) == 1 { try pause(for: POLLIN | POLLOUT, until: end) }
             let answers = (try answerUpToSync(until: end), try answerUpToSync(until: end))

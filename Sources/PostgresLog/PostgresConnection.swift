@@ -9,8 +9,10 @@ import Musl
 
 /// A session with a server: the owner of libpq's connection. One thread at a time uses it.
 ///
-/// Values go both ways in the protocol's binary form. Nothing waits longer than it is told to: a session whose answer
-/// did not come in time is lost, as one is whose connection broke.
+/// Values go both ways in the protocol's binary form. Nothing waits for a server longer than it is told to: a session
+/// whose answer did not come in time is lost, as one is whose connection broke. Only a host's name takes as long as the
+/// system's resolver does (resolv.conf: 5 s for each of its servers and tries): libpq's `connect_timeout` does not count
+/// that. A URI with addresses (`hostaddr`) needs none.
 final class PostgresConnection {
     /// What a statement is given in place of `$1`, `$2` …
     enum Value {
@@ -175,7 +177,7 @@ final class PostgresConnection {
     /// Everything up to the server's word that it is ready again. What was carried out before a commit that fails has
     /// answered already: only the last result counts, and only when no other can come.
     func answer(within milliseconds: Int) throws(PostgresFault) -> PostgresRows {
-        let end = monotonicNanoseconds() + UInt64(milliseconds) * 1_000_000
+        let end = boottimeNanoseconds() + UInt64(milliseconds) * 1_000_000
         do throws(PostgresFault) {
             var last: PostgresRows?
             while PQflush(connection) == 1 { try pause(for: POLLIN | POLLOUT, until: end) }
@@ -207,7 +209,7 @@ final class PostgresConnection {
     }
 
     func pause(for events: Int32, until end: UInt64) throws(PostgresFault) {
-        let now = monotonicNanoseconds()
+        let now = boottimeNanoseconds()
         guard now < end else { throw PostgresFault(.lost, "the server did not answer in time") }
         var waited = pollfd(fd: PQsocket(connection), events: Int16(events), revents: 0)
         let code = poll(&waited, 1, Int32(clamping: (end - now) / 1_000_000 + 1))
@@ -298,8 +300,9 @@ final class PostgresRows {
     }
 }
 
-/// A clock that nobody sets, and that goes on while the machine sleeps: a lease ends meanwhile.
-func monotonicNanoseconds() -> UInt64 {
+/// A clock that nobody sets, and that goes on while the machine sleeps: a lease ends meanwhile. (The engine's stands
+/// still while the machine sleeps: times of one are not compared with the other's.)
+func boottimeNanoseconds() -> UInt64 {
     var now = timespec()
     clock_gettime(CLOCK_BOOTTIME, &now)
     return UInt64(now.tv_sec) * 1_000_000_000 + UInt64(now.tv_nsec)

@@ -118,7 +118,7 @@ package final class PostgresLog: SharedLog {
         _ configuration: PostgresLogConfiguration, identity: Digest, hash: @escaping HashFunction,
         now: (@Sendable () -> UInt64)? = nil
     ) throws(LogError) -> PostgresLog {
-        let now = now ?? monotonicNanoseconds
+        let now = now ?? boottimeNanoseconds
         let schema = PostgresSchema(name: configuration.schema)
         let reader = PostgresReader(configuration, schema, hash: hash)
         do throws(PostgresFault) {

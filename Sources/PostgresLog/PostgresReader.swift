@@ -27,7 +27,7 @@ final class PostgresReader {
         milliseconds: Int? = nil
     ) throws(PostgresFault) -> PostgresRows {
         let milliseconds = milliseconds ?? configuration.answerMilliseconds
-        let end = monotonicNanoseconds() + UInt64(milliseconds) * 1_000_000
+        let end = boottimeNanoseconds() + UInt64(milliseconds) * 1_000_000
         var attempts = 0
         while true {
             attempts += 1
@@ -37,7 +37,7 @@ final class PostgresReader {
             } catch {
                 // A standby ends a read that is in the way of what it replays with 40001.
                 let mayHelp = error.kind == .lost || error.isOfTwoTransactions || error.isOfShutdown
-                guard mayHelp, monotonicNanoseconds() < end,
+                guard mayHelp, boottimeNanoseconds() < end,
                     attempts < (error.isOfTwoTransactions ? PostgresLogLimits.attemptsMax : 2)
                 else {
                     throw error

@@ -59,9 +59,9 @@ final class WritingSession {
     func awaitStandby(_ replication: PostgresRows) throws(PostgresFault) {
         let committed = replication.number(0, 0)
         var replication = replication
-        let end = monotonicNanoseconds() + PostgresLogLimits.standbyMilliseconds * 1_000_000
+        let end = boottimeNanoseconds() + PostgresLogLimits.standbyMilliseconds * 1_000_000
         while replication.number(0, 1) < committed {
-            guard monotonicNanoseconds() < end else {
+            guard boottimeNanoseconds() < end else {
                 throw PostgresFault(.warned, "a synchronous standby is required, and none has what was committed")
             }
             pause(milliseconds: 1)

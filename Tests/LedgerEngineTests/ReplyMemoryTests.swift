@@ -75,6 +75,39 @@ import Testing
         withExtendedLifetime((first, second)) { client.end() }
     }
 
+    /// However many connections it opens for that, and whoever they were until then.
+    @Test func aTenantTakesNoMoreOnConnectionsThatWereNobodysUntilNow() {
+        let memory = ReplyMemory(bytesMax: 1 << 20)
+        let tenant = Tenant()
+        let shares = (0..<100).map { _ in
+            let share = ReplyShare(of: memory, stepBytes: 64)
+            share.belong(to: tenant)
+            var bytes = 1 << 20
+            while bytes >= 64 && !share.reserve(bytes, waits: false) { bytes -= 64 }
+            return share
+        }
+        #expect((450_000...(1 << 19)).contains(memory.sums.taken), "\(memory.sums)")
+        withExtendedLifetime(shares) {}
+    }
+
+    @Test func whoWaitsAndIsAnotherMeanwhileWaitsOnAsThatOne() {
+        let memory = ReplyMemory(bytesMax: 1_000)
+        let woken = Woken()
+        let (greedy, modest) = (Tenant(), Tenant())
+        let holder = share(memory)
+        holder.belong(to: greedy)
+        #expect(holder.reserve(200, waits: false))
+        holder.settle(400, unread: 0, of: greedy)
+        let waiter = share(memory, "waiter", woken)
+        waiter.belong(to: greedy)
+        // A fourth of the 600 that are left; but the tenant would have more than it leaves.
+        #expect(!waiter.reserve(140, waits: true) && memory.isShort && woken.all == [])
+        waiter.belong(to: modest)
+        #expect(woken.all == ["waiter"] && waiter.reserve(140, waits: true) && !memory.isShort)
+        for share in [holder, waiter] { share.end() }
+        #expect(memory.sums == (0, 0))
+    }
+
     @Test func nobodyHasMoreThanAFourthOfWhatIsFree() {
         let memory = ReplyMemory(bytesMax: 1_000)
         let (first, second) = (share(memory), share(memory))

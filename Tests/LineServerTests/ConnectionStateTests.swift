@@ -45,6 +45,18 @@ import Testing
         #expect(transcript.replies() == ["[6, 7]"] && !transcript.state.turn.isNeeded)
     }
 
+    @Test func whoHasNotAuthenticatedHasOneLineATurn() {
+        var transcript = Transcript(tokens: [.init(token: "t", role: .game)])
+        transcript.state.beginTurn()
+        transcript.send(Requests.ping(1), Requests.authenticate("t", id: 2), Requests.ping(3), Requests.ping(4))
+        #expect(transcript.replies() == ["1"] && transcript.state.turn.isNeeded)
+        transcript.change { $0.beginTurn() }
+        #expect(transcript.replies() == ["2"] && transcript.state.turn.isNeeded)
+        // From here on it is known.
+        transcript.change { $0.beginTurn() }
+        #expect(transcript.replies() == ["3", "4"] && !transcript.state.turn.isNeeded)
+    }
+
     @Test func aBatchIsAnsweredByOneLineInItsOrder() {
         var transcript = Transcript()
         transcript.send(

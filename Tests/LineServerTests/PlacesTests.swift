@@ -74,6 +74,70 @@ extension ServerTests {
             }
         }
 
+        /// A stranger of HTTP that asks until the server takes no more, for it reads nothing of what it is told.
+        private static func deafStranger(_ server: TestServer) async throws -> RawClient {
+            let client = try await RawClient(server.httpAddresses[0], receiveBufferBytes: 4_096)
+            let requests = Array(String(repeating: HTTPClient.rpc(Requests.ping(1)), count: 400).utf8)
+            var (pending, quiet) = (requests, 0)
+            while quiet < 30 {
+                if pending.isEmpty { pending = requests }
+                let count = client.sendWithoutWaiting(pending)
+                pending.removeFirst(count)
+                quiet = count == 0 ? quiet + 1 : 0
+                if count == 0 { try await Task.sleep(for: .milliseconds(10)) }
+            }
+            return client
+        }
+
+        private static let putOut = "connections that had not authenticated were closed"
+
+        @Test(.timeLimit(.minutes(1)))
+        func whoIsPutOutAndReadsNothingKeepsNoServiceFromStopping() async throws {
+            let logs = LogCapture()
+            var deaf: RawClient?
+            try await TestServer.run(
+                listenHTTP: [.tcp(host: "127.0.0.1", port: 0)], tokens: Self.tokens, logs: logs,
+                limits: {
+                    $0.unauthenticatedMax = 1
+                    // Nothing else ends it within the time of this test.
+                    $0.unauthenticatedMilliseconds = 600_000
+                    $0.keptAliveMilliseconds = 600_000
+                    $0.shutdownMilliseconds = 300
+                }
+            ) { server in
+                deaf = try await Self.deafStranger(server)
+                let other = try await server.connect()
+                #expect(try await other.ask(Requests.ping(1)).id == 1)
+                #expect(try await eventually { logs.lines.contains { $0.hasPrefix(Self.putOut) } })
+            }
+            withExtendedLifetime(deaf) {}
+        }
+
+        @Test func whoIsPutOutAndReadsNothingIsClosedInTime() async throws {
+            let logs = LogCapture()
+            try await TestServer.run(
+                listenHTTP: [.tcp(host: "127.0.0.1", port: 0)], tokens: Self.tokens, logs: logs,
+                limits: {
+                    $0.unauthenticatedMax = 1
+                    $0.unauthenticatedMilliseconds = 1_000
+                    $0.refusedConnectionsMax = 1
+                }
+            ) { server in
+                let deaf = try await Self.deafStranger(server)
+                // While it may still read, nobody else that is put out is told so.
+                #expect(
+                    try await eventually {
+                        let stranger = try await server.connect()
+                        let next = try await server.connect()
+                        let told = try await (try? stranger.line()).map { try JSON($0).reason } == "overloaded"
+                        withExtendedLifetime(next) {}
+                        return told
+                    })
+                #expect(logs.lines.contains { $0.hasPrefix(Self.putOut) })
+                withExtendedLifetime(deaf) {}
+            }
+        }
+
         /// As the requirement has it: strangers that never say anything hold every place that they can get.
         @Test func silentStrangersLockNobodyOut() async throws {
             let logs = LogCapture()

@@ -159,6 +159,39 @@ extension ServerTests {
             }
         }
 
+        /// A request may be first to find that its token is gone, before its connection is told; and its client may
+        /// have sent another token by then.
+        @Test(arguments: [false, true])
+        func whoeverFindsFirstThatATokenIsGoneTheConnectionIsToldThatItMayDoLess(returns: Bool) {
+            var transcript = Transcript(tokens: [Self.kept, Self.gone])
+            let asked = transcript.send(
+                Requests.authenticate("g", id: 1), Requests.history("a", id: "2"), Requests.spend("s", "a", 1, id: "3"))
+            #expect(asked == ["history a", "spend s"])
+            transcript.tokens.replace(by: [Self.kept])
+            transcript.send(Requests.ping(4))
+            if returns { transcript.send(Requests.authenticate("k", id: 5)) }
+            #expect(transcript.state.holder?.name == (returns ? "kept" : nil))
+            var losses: [Bool] = []
+            for _ in 0..<2 { transcript.change { losses.append($0.renewIdentity()) } }
+            #expect(losses == [true, false])
+        }
+
+        /// Over HTTP nothing of those before is under way when a request begins.
+        @Test func aRequestOfHTTPLosesNothingByTheTokenOfTheOneBefore() {
+            var transcript = Transcript(tokens: [Self.kept, Self.gone])
+            for (secret, isReplaced) in [("g", false), ("k", true)] {
+                if isReplaced { transcript.tokens.replace(by: [Self.kept]) }
+                var refusal: WireError?
+                transcript.change { refusal = $0.begin(.requests, from: TokenTable.credential(secret)) }
+                #expect(refusal == nil)
+                #expect(transcript.send("[\(Requests.history("a")),\(Requests.spend("s", "a", 1))]").count == 2)
+                if !isReplaced { _ = transcript.answers(ConnectionStateTests.page, ConnectionStateTests.done) }
+            }
+            var hasLost = true
+            transcript.change { hasLost = $0.renewIdentity() }
+            #expect(!hasLost)
+        }
+
         @Test func thePlaceOfATokenThatIsGoneIsAStrangers() async throws {
             try await TestServer.run(
                 tokens: [Self.kept, Self.gone],

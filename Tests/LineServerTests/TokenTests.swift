@@ -36,6 +36,15 @@ extension ServerTests {
             return client
         }
 
+        @Test func namesInCertificatesAreComparedByteForByte() {
+            let token = Token(name: "t", roles: Roles(.game), digests: [], certificates: ["game-K"])
+            let table = TokenTable(.tokens([token]))
+            #expect(table.holder(.certificate(["other", "game-K"]))?.name == "t")
+            for other in ["game-\u{212A}", "game-k", "game-K\0", "game-K "] {
+                #expect(table.holder(.certificate([other])) == nil, "\(other)")
+            }
+        }
+
         @Test func theNameOfATokenStandsWithEachEntryThatItAskedFor() async throws {
             let tokens = [
                 Self.token("eu-game-1", [.game, .finance], ["old secret", "new secret"]),

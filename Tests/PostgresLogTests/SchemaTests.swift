@@ -132,7 +132,7 @@ import Testing
         try other.run("BEGIN")
         try other.run("LOCK TABLE block IN SHARE UPDATE EXCLUSIVE MODE")
         var random = SplitMix64(seed: 9)
-        let begin = monotonicNanoseconds()
+        let begin = boottimeNanoseconds()
         // The next partition is due, and cannot be made.
         for _ in 0..<6 {
             blocks.append(TestBlock.after(blocks.last?.head, bodyBytes: 100, redactableBytes: 10, &random))
@@ -140,7 +140,7 @@ import Testing
         }
         log.giveBack()
         blocks.append(try log.leadWithTestBlock(&random))
-        #expect(monotonicNanoseconds() - begin < 2_500_000_000, "each of them waited for the table")
+        #expect(boottimeNanoseconds() - begin < 2_500_000_000, "each of them waited for the table")
         #expect(try ledger.session().run("SELECT to_regclass('block_1') IS NULL") == [["t"]])
         try other.run("COMMIT")
         while blocks.count < 45 {

@@ -41,8 +41,13 @@ struct TestLedger {
             leaseMilliseconds: 1000, answerMilliseconds: 10_000)
     }
 
-    func open(_ configuration: PostgresLogConfiguration? = nil) throws -> PostgresLog {
-        try PostgresLog.open(configuration ?? self.configuration(), identity: identity, hash: testSHA256)
+    /// - Parameter clock: by which the node counts leases; `nil`: the machine's.
+    func open(_ configuration: PostgresLogConfiguration? = nil, clock: TestClock? = nil) throws -> PostgresLog {
+        let configuration = configuration ?? self.configuration()
+        guard let clock else {
+            return try PostgresLog.open(configuration, identity: identity, hash: testSHA256)
+        }
+        return try PostgresLog.open(configuration, identity: identity, hash: testSHA256) { clock.now }
     }
 
     /// Plain SQL, in which `block`, `leader` and `ledger` are this ledger's.

@@ -52,7 +52,7 @@ package final class ReplyMemory: Sendable {
     /// A share that waits for room for more than it has; it waits once only.
     private struct ShareWaiter {
         let share: ObjectIdentifier
-        let owner: ObjectIdentifier
+        var owner: ObjectIdentifier
         var own: Int
         var more: Int
         /// Called without the lock, by whoever gave memory back.
@@ -179,6 +179,21 @@ package final class ReplyMemory: Sendable {
         }
     }
 
+    /// What a share has is another owner's from now on, and so is what it waits for.
+    fileprivate func move(
+        _ taken: Int, unread: Int, of share: ObjectIdentifier, from former: ObjectIdentifier, to owner: ObjectIdentifier
+    ) {
+        serve { state in
+            for place in state.shares.indices where state.shares[place].share == share {
+                state.shares[place].owner = owner
+            }
+            state.taken.add(-taken, of: former)
+            state.unread.add(-unread, of: former)
+            state.taken.add(taken, of: owner)
+            state.unread.add(unread, of: owner)
+        }
+    }
+
     /// The share waits no more. There may be room for those behind it, if it was woken and took less.
     fileprivate func cancel(_ share: ObjectIdentifier) {
         serve { state in state.shares.removeAll { $0.share == share } }
@@ -300,6 +315,14 @@ package final class ReplyShare {
 
     deinit { end() }
 
+    /// From now on what it has, and what it asks for, is this tenant's; the connection's alone where it has none.
+    package func belong(to tenant: Tenant?) {
+        if tenant === self.tenant { return }
+        let former = owner
+        self.tenant = tenant
+        memory.move(taken, unread: unread, of: ObjectIdentifier(self), from: former, to: owner)
+    }
+
     /// Has at least so many bytes together.
     /// - Parameter waits: whether it is woken where there is no room.
     /// - Returns: whether there was room.
@@ -328,11 +351,7 @@ package final class ReplyShare {
         // It was woken, and has not asked for what it waited for: that is for those behind it.
         if isWaiting && !memory.isWaiting(ObjectIdentifier(self)) { cancel() }
         let (bytes, answered) = (rounded(bytes), rounded(answered))
-        if tenant !== self.tenant {
-            memory.change(taken: -taken, unread: -unread, of: owner)
-            (taken, unread) = (0, 0)
-            self.tenant = tenant
-        }
+        belong(to: tenant)
         if bytes == taken && answered == unread { return }
         memory.change(taken: bytes - taken, unread: answered - unread, of: owner)
         taken = bytes

@@ -14,7 +14,19 @@ package import Ledger
 ///
 /// Roles: *leads*; *follows* (it is a ``Standby`` of another ledger that leads); *shares* (it is a ``Node`` of a shared
 /// log that another node leads: ``Leadership``). ``promote()`` ends following: then the lead is taken as after a
-/// failure.
+/// failure. What leads and what follows, by role:
+///
+/// | role | type | is | used by |
+/// |---|---|---|---|
+/// | all | ``Leader`` | takes the lead of a log of any kind, and again after a failure | the committing thread |
+/// | *leads* | ``LeadingBatches`` | batches that may add something, and the books | the committing thread |
+/// | *follows*, *shares* | ``FollowingBatches`` | batches that only read | the committing thread |
+/// | *follows* | ``Following`` | a value: whom a standby follows, and how it connects | any thread |
+/// | *follows* | ``Follower`` | asks that leader for blocks, and appends them to the own log | a thread of its own |
+/// | *shares* | ``LogLeader`` | a value: another node that leads the shared log | any thread |
+/// | *shares* | `PostgresLeader` | a value: the row of a log in PostgreSQL that says so | the log's sessions |
+/// | *shares* | ``LogFollower`` | looks who leads, and reads what that one appends | a thread of its own; who reads |
+/// | *shares* | ``Leadership`` | changes the role: takes the lead, steps down, hands over | both, by turns |
 ///
 /// Invariants:
 /// 1. A batch is done after its block is durable, and after every batch before it. A read-only batch is done after

@@ -112,10 +112,15 @@ final class LeadingBatches {
     func beginTerm() throws -> LogHead {
         let first = try leader.beginTerm(ledger) { [now] _ in now() }
         tables.projector.add(first)
-        appender.restart(at: first.head)
-        standbys.feed.committed(through: first.number)
-        decider.lose()
+        goOn(behind: first.head)
         return first.head
+    }
+
+    /// The lead was taken: goes on behind the term's first block, on books that are read anew.
+    private func goOn(behind head: LogHead) {
+        appender.restart(at: head)
+        standbys.feed.committed(through: head.number)
+        decider.lose()
     }
 
     /// Drops the books, and appends nothing more: another leads.
@@ -141,9 +146,7 @@ final class LeadingBatches {
         let refusal = leader.leadAgain(after: failure, ledger, now: { [now] _ in now() }) { head in
             // A block in doubt may have turned out to be there, so the projector reads all of it from the log.
             try addMissingBlocks(to: head)
-            appender.restart(at: head)
-            standbys.feed.committed(through: head.number)
-            decider.lose()
+            goOn(behind: head)
         }
         if let refusal { appender.fail(because: refusal) }
         if !decider.isCurrent(at: appender.head.number) { try readBooks() }

@@ -19,7 +19,10 @@ struct ClientIdentity {
     /// `nil` while nobody knows who it is.
     private(set) var holder: TokenHolder?
     /// Whether it has been somebody else by itself, who may have asked for what is not answered yet.
-    private(set) var hasChanged = false
+    private var hasChanged = false
+    /// Whether tokens were replaced, and who it was before, or else was, could do more. Whoever notices that first: it
+    /// holds until the connection is told.
+    private var hasLost = false
     /// By what it has shown that, and as of which of the table's generations.
     private var credential: Credential?
     /// What it has shown when the connection came about.
@@ -82,7 +85,10 @@ struct ClientIdentity {
     }
 
     /// A request of HTTP begins, and nothing before it is under way.
-    mutating func beginRequest() { hasChanged = false }
+    mutating func beginRequest() {
+        renew()
+        (hasChanged, hasLost) = (false, false)
+    }
 
     /// A request of HTTP is served. So wrong tokens are those in a row: where a proxy sends requests of many clients on
     /// one connection, one of them that has a wrong token does not end it for the others.
@@ -113,8 +119,19 @@ struct ClientIdentity {
         let generation = tokens.generation
         if generation == self.generation { return }
         self.generation = generation
+        let former = holder
         holder = credential.flatMap { tokens.holder($0) } ?? tokens.holderWithoutToken
         // Under another name it needs a place of that one.
         if let name = holder?.name, !seat(name) { holder = nil }
+        if let former, hasChanged || former.loses(to: holder) { hasLost = true }
+    }
+
+    /// The connection is told that tokens were replaced. A request of it may have been first to find that out, and its
+    /// client may have sent another token since: that changes nothing of what was asked before.
+    /// - Returns: whether what it asked before may be more than it may ask now. Told once.
+    mutating func takeLoss() -> Bool {
+        renew()
+        defer { hasLost = false }
+        return hasLost
     }
 }

@@ -22,7 +22,8 @@ enum Credential: Sendable {
 final class TokenTable: Sendable {
     private struct Entries {
         var byDigest: [(digest: Digest, holder: TokenHolder)] = []
-        var byCertificate: [String: TokenHolder] = [:]
+        /// By the bytes of a name in it: by Unicode's canonical equivalence the Kelvin sign would be K.
+        var byCertificate: [[UInt8]: TokenHolder] = [:]
         /// How many names there are.
         var names = 0
         /// Under each name that there is, or was since the start.
@@ -95,7 +96,7 @@ final class TokenTable: Sendable {
         switch credential {
         case .token(let digest): return entries.holder(digest)
         case .certificate(let names):
-            return names.lazy.compactMap { entries.byCertificate[$0] }.first
+            return names.lazy.compactMap { entries.byCertificate[Array($0.utf8)] }.first
         case .appStore: return appStore
         case .node(let digest, let client):
             guard let node = entries.holder(digest), node.speaksForOthers else { return nil }
@@ -119,7 +120,7 @@ final class TokenTable: Sendable {
             let holder = TokenHolder(token, after: before.byName[token.name], ledgers: ledgers)
             entries.byName[token.name] = holder
             entries.byDigest += token.digests.map { ($0, holder) }
-            for name in token.certificates { entries.byCertificate[name] = holder }
+            for name in token.certificates { entries.byCertificate[Array(name.utf8)] = holder }
         }
         return entries
     }
