@@ -37,10 +37,10 @@ package final class PostgresLog: SharedLog {
 
         /// - Parameters:
         ///   - leader: the row, as it was just read.
-        ///   - reign: that which this process took last.
+        ///   - own: what this process took last.
         ///   - asked: when it was not read yet.
-        func see(_ leader: PostgresLeader, reign: Int64, asked: UInt64) -> LeaseWatch.Finding {
-            lease.withLock { $0.see(leader, reign: reign, asked: asked, now: now()) }
+        func see(_ leader: PostgresLeader, own: PostgresTaking, asked: UInt64) -> LeaseWatch.Finding {
+            lease.withLock { $0.see(leader, isOwn: leader.taking == own, asked: asked, now: now()) }
         }
     }
 
@@ -51,8 +51,8 @@ package final class PostgresLog: SharedLog {
         var isBound = false
         /// Until when this node leads for certain.
         var leaseEnd: UInt64 = 0
-        /// In which this node had the lead last.
-        var reign: Int64 = 0
+        /// By which this node had the lead last.
+        var taking = PostgresTaking()
     }
 
     private init(
@@ -175,6 +175,7 @@ package final class PostgresLog: SharedLog {
 
     package func standing() throws(LogError) -> LogStanding {
         let milliseconds = min(configuration.answerMilliseconds, PostgresLogLimits.lookMilliseconds)
+        let before = known.withLock { $0.taking }
         let found = try reader.withLock(withinMilliseconds: milliseconds) { (reader) throws(LogError) in
             guard let reader else { throw closed }
             do throws(PostgresFault) {
@@ -195,22 +196,29 @@ package final class PostgresLog: SharedLog {
         guard let (leader, asked, block, weight, wantedBy) = found else {
             throw LogError(.unknown, "asking how the log stands: what was read before is not answered")
         }
-        let (isBound, reign) = known.withLock { ($0.isBound, $0.reign) }
-        let isOver = watch.see(leader, reign: reign, asked: asked) == .over
-        if leader.reign > reign, isBound {
+        let (isBound, taking) = known.withLock { ($0.isBound, $0.taking) }
+        let isOver = watch.see(leader, own: taking, asked: asked) == .over
+        if isBound, isOther(leader, since: before) {
             // Where its session waits for an answer, a later look does it.
             _ = writer.withLock(withinMilliseconds: PostgresLogLimits.confirmMilliseconds) { writer in
-                guard let writer, leader.reign > writer.reign else { return }
+                guard let writer, writer.taking == taking else { return }
                 writer.follow()
                 note(writer)
             }
         }
-        // This one may have taken the lead meanwhile.
-        let isOther = leader.reign > known.withLock { $0.reign }
+        let isOther = isOther(leader, since: before)
         let other = LogLeader(node: leader.node, address: leader.address, weight: weight)
         return LogStanding(
             leader: isOver || !isOther ? nil : other, block: block,
             wantedBy: wantedBy.isEmpty || wantedBy == configuration.node ? nil : wantedBy)
+    }
+
+    /// Whether the row is of another's taking than this process's last, also where its term is no higher.
+    /// - Parameter before: what this process had taken before the row was read. Where it has taken the lead since, the
+    ///   row may be older than that.
+    private func isOther(_ leader: PostgresLeader, since before: PostgresTaking) -> Bool {
+        let taking = known.withLock { $0.taking }
+        return leader.taking != taking && (taking == before || leader.reign > taking.reign)
     }
 
     package func askForLead() throws(LogError) {
@@ -269,7 +277,7 @@ package final class PostgresLog: SharedLog {
 
     private func note(_ writer: PostgresWriter) {
         known.withLock { known in
-            known.reign = writer.reign
+            known.taking = writer.taking
             switch writer.state {
             case .leads:
                 known.head = writer.head

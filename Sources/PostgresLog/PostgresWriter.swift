@@ -18,12 +18,13 @@ final class PostgresWriter {
     private let schema: PostgresSchema
     private let now: @Sendable () -> UInt64
     /// Notes the leader's row, and says what is known of its lease since it was first seen so.
-    private let see: @Sendable (PostgresLeader, _ reign: Int64, _ asked: UInt64) -> LeaseWatch.Finding
+    private let see: @Sendable (PostgresLeader, _ own: PostgresTaking, _ asked: UInt64) -> LeaseWatch.Finding
 
     private(set) var state = State.follows
     private(set) var head: LogHead?
     private var session: WritingSession?
-    private(set) var reign: Int64 = 0
+    /// That of this process which was the last.
+    private(set) var taking = PostgresTaking()
     private(set) var lease: Lease
     private var partitions: PartitionMaker
 
@@ -31,7 +32,7 @@ final class PostgresWriter {
     init(
         _ configuration: PostgresLogConfiguration, _ schema: PostgresSchema, partitionBlocks: Int64,
         now: @escaping @Sendable () -> UInt64,
-        see: @escaping @Sendable (PostgresLeader, _ reign: Int64, _ asked: UInt64) -> LeaseWatch.Finding
+        see: @escaping @Sendable (PostgresLeader, _ own: PostgresTaking, _ asked: UInt64) -> LeaseWatch.Finding
     ) {
         self.see = see
         self.configuration = configuration
@@ -40,6 +41,8 @@ final class PostgresWriter {
         self.now = now
         lease = Lease(milliseconds: configuration.leaseMilliseconds, begin: 0)
     }
+
+    private var reign: Int64 { taking.reign }
 
     // MARK: - Leading
 
@@ -90,7 +93,7 @@ final class PostgresWriter {
             let asked = now()
             let leader = try leader(session)
             if let moved = configuration.refusal(of: leader) { throw refuse(moved) }
-            switch see(leader, reign, asked) {
+            switch see(leader, taking, asked) {
             case .over: return leader
             case .renewed: throw follow(leader)
             case .runs:
@@ -135,7 +138,8 @@ final class PostgresWriter {
         let rows = try session.run(schema.head)
         let head = try LogHead(rows, schema, refuse)
         try partitions.begin(at: (head?.number ?? 0) + 1, session)
-        reign = taken.number(0, 0)
+        taking = PostgresTaking(
+            reign: taken.number(0, 0), backendPID: taken.number(0, 1), backendStart: taken.number(0, 2))
         lease = Lease(milliseconds: configuration.leaseMilliseconds, begin: begin)
         self.head = head
         state = .leads(isProven: false)
