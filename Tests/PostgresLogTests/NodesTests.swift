@@ -336,6 +336,21 @@ import Testing
         #expect(reader.stop() == 0)
     }
 
+    /// Whoever asks for it is told so, after the ten seconds for which the next leader is waited for.
+    @Test func aLeadThatNobodyHasIsNotGivenAway() async throws {
+        let studio = try NodeStudio()
+        let a = try await studio.start("a")
+        let reader = try await studio.start("r", passesOn: true, more: #", "leads": false"#)
+        #expect(a.stop() == 0)
+        let ofReader = try await reader.client()
+        #expect(try await Self.eventually { try await ofReader.info().ledger.standby?.leader == "" })
+        let refusal = await Self.refusal { _ = try await ofReader.stepDown() }
+        #expect(refusal?.reason == "not_leader" && refusal?["address"] == nil, "\(refusal as Any)")
+        let told = try BuiltCommand.run(["step-down", "--server", reader.address])
+        #expect(told.status == 1 && told.output.contains("no node leads at this moment"), "\(told)")
+        #expect(reader.stop() == 0)
+    }
+
     /// A name that the leader erases is gone from the others' tables, and from what a later node reads.
     @Test func whatTheLeaderForgetsIsForgottenByAll() async throws {
         let studio = try NodeStudio()

@@ -10,6 +10,8 @@ package final class Node: Sendable {
         var leads = false
         var leader: LogLeader?
         var fault: StoreError?
+        /// How often a node, this one or another, was seen to take the lead.
+        var leadsSeen = 0
     }
 
     private let known = Monitor(Known())
@@ -36,15 +38,21 @@ package final class Node: Sendable {
     /// The log was read as it was before, or why this node answers nothing of it.
     func note(fault: LogError?) { known.withLock { $0.fault = fault.map { StoreError(behind: $0) } } }
 
+    /// A number that stays the same as long as this node sees nobody lead; `nil` where somebody does.
+    package var leaderless: Int? { known.withLock { $0.leads || $0.leader != nil ? nil : $0.leadsSeen } }
+
     /// Another node leads, or none.
     func follow(_ leader: LogLeader?) {
-        known.withLock { ($0.leads, $0.leader) = (false, leader) }
+        known.withLock { known in
+            if leader != nil, known.leads || known.leader != leader { known.leadsSeen += 1 }
+            (known.leads, known.leader) = (false, leader)
+        }
         if let shares { shares.all.note(leader, at: shares.place) }
         status.enter(leader == nil ? .connecting(Node.nobody) : .following)
     }
 
     func lead() {
-        known.withLock { $0 = Known(leads: true, leader: nil) }
+        known.withLock { $0 = Known(leads: true, leader: nil, leadsSeen: $0.leadsSeen + 1) }
         if let shares { shares.all.noteOwn(at: shares.place) }
         status.enter(.promoted)
     }
