@@ -351,6 +351,28 @@ import Testing
         #expect(reader.stop() == 0)
     }
 
+    /// Two processes would write the same tables.
+    @Test func aNodesFolderIsOneProcesss() async throws {
+        let studio = try NodeStudio()
+        let a = try await studio.start("a")
+        let words = "/tables-a is open for writing in another process; a ledger has one writer"
+        let settings = try String(contentsOfFile: "\(studio.folder)/a.json", encoding: .utf8)
+            .replacing("\(studio.address("a"))", with: "\(studio.address("e"))")
+            .replacing(#""name": "a""#, with: #""name": "e""#)
+        try settings.write(toFile: "\(studio.folder)/e.json", atomically: true, encoding: .utf8)
+        let second = try BuiltCommand.run(["serve", "--config", "\(studio.folder)/e.json"])
+        #expect(second.status == 1 && second.output.contains(words), "\(second)")
+        let log = studio.server.uri() + "&schema="
+        let projecting = try BuiltCommand.run([
+            "project", log + studio.schema, "--to", log + "tables_of_" + studio.schema, "--work",
+            "\(studio.folder)/tables-a",
+        ])
+        #expect(projecting.status == 1 && projecting.output.contains(words), "\(projecting)")
+        #expect(a.stop() == 0)
+        let again = try await studio.start("a")
+        #expect(again.stop() == 0)
+    }
+
     /// A name that the leader erases is gone from the others' tables, and from what a later node reads.
     @Test func whatTheLeaderForgetsIsForgottenByAll() async throws {
         let studio = try NodeStudio()

@@ -19,8 +19,12 @@ package final class Node: Sendable {
     /// How the leads of this service's ledgers are spread, and the place of this one; `nil` where it is the only one.
     private let shares: (all: LeadShares, place: Int)?
 
-    package init(_ log: any SharedLog, shares: (all: LeadShares, place: Int)? = nil) {
+    /// What keeps other processes from this node's folder, as long as it is held.
+    private let lock: (any Sendable)?
+
+    package init(_ log: any SharedLog, shares: (all: LeadShares, place: Int)? = nil, lock: (any Sendable)? = nil) {
         self.log = log
+        self.lock = lock
         self.shares = shares
         status = StandbyStatus(silenceMilliseconds: EngineLimits.leaderSilenceMilliseconds)
     }
