@@ -352,7 +352,7 @@ import Testing
     }
 
     /// Two processes would write the same tables.
-    @Test func aNodesFolderIsOneProcesss() async throws {
+    @Test func aNodesFolderIsThatOfOneProcess() async throws {
         let studio = try NodeStudio()
         let a = try await studio.start("a")
         let words = "/tables-a is open for writing in another process; a ledger has one writer"
@@ -371,6 +371,18 @@ import Testing
         #expect(a.stop() == 0)
         let again = try await studio.start("a")
         #expect(again.stop() == 0)
+        // What is done with ledgers in files names what is done with this one instead.
+        let config = ["--config", "\(studio.folder)/a.json"]
+        let refused = [
+            ["rebuild"] + config: "move the folder of its tables away",
+            ["backup", "--to", "\(studio.folder)/backup"] + config: "back the database up with its own tools",
+            ["restore", "\(studio.folder)/backup"] + config: "restore the database with its own tools",
+        ]
+        for (command, words) in refused {
+            let finished = try BuiltCommand.run(command)
+            #expect(finished.status == 1 && finished.output.contains("is in PostgreSQL: "), "\(finished)")
+            #expect(finished.output.contains(words), "\(finished)")
+        }
     }
 
     /// A name that the leader erases is gone from the others' tables, and from what a later node reads.
