@@ -15,11 +15,16 @@ public struct ClientConfiguration: Sendable {
     public var ledger: LedgerName?
     /// What the client repeats by itself.
     public var retryPolicy: RetryPolicy
+    /// Gives the TLS of each connection that is made, in place of ``tls``, where certificates are renewed while the
+    /// client is used. What it throws keeps the client from connecting.
+    package var renewedTLS: (@Sendable () throws -> ClientTLS)?
     /// Bytes of one line of the server.
     package var replyBytesMax = WireLimits.replyBytesMax
     /// Of a node that passes on what a client asked: that client's name (``Authentication/client``).
     package var client: String?
     var pacing = Pacing.system
+    /// Milliseconds after which a leader that leads no more is silent (``LedgerClient/turn(to:)``).
+    var formerLeaderMilliseconds = ClientLimits.formerLeaderMilliseconds
 
     /// A configuration; each default is explained where it is named.
     /// - Parameters:

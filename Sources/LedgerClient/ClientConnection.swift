@@ -19,6 +19,8 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     }
 
     let channel: any Channel
+    /// Where its other end is.
+    let address: ServerAddress
     private let replyBytesMax: Int
     /// How long nothing may come on a connection where a call times out; `nil` where it is kept in any case.
     private let silenceMax: TimeAmount?
@@ -33,8 +35,9 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     /// What was answered in this turn of the event loop.
     private var answered = (calls: 0, bytes: 0)
 
-    init(channel: any Channel, configuration: ClientConfiguration) {
+    init(channel: any Channel, to address: ServerAddress, configuration: ClientConfiguration) {
         self.channel = channel
+        self.address = address
         replyBytesMax = configuration.replyBytesMax
         cutter = LineCutter(lineBytesMax: configuration.replyBytesMax)
         silenceMax =
@@ -98,6 +101,25 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     func abandon(_ error: any Error) {
         refuseFurtherCalls(error)
         channel.close(promise: nil)
+    }
+
+    /// Ends the connection once its other end is silent: for so long nothing has come, from now on, and what waits for
+    /// an answer was sent so long ago. Called on any thread.
+    func end(onceSilentFor time: TimeAmount) {
+        let begin = NIODeadline.now()
+        channel.eventLoop.execute { self.endWhereSilent(for: time, since: begin) }
+    }
+
+    private func endWhereSilent(for time: TimeAmount, since begin: NIODeadline) {
+        guard context != nil else { return }
+        drain()
+        var end = max(begin, lastRead) + time
+        if case .call(let oldest)? = waiting.first { end = max(end, oldest.sentAt + time) }
+        if end <= .now() {
+            self.end(ClientError.connectionLost("another node leads, and this one is silent"))
+        } else {
+            channel.eventLoop.scheduleTask(deadline: end) { self.endWhereSilent(for: time, since: begin) }
+        }
     }
 
     private func refuseFurtherCalls(_ error: any Error) {

@@ -16,6 +16,9 @@ enum ClientLimits {
     /// How long nothing may come from it until it is asked whether it is there, and how often it is asked: a machine
     /// that had acknowledged all requests when it was lost is noticed in the same time.
     static let keepaliveSeconds = 1
+    /// How long a leader that leads no more may say nothing until it is taken to stand still: one that handed the lead
+    /// over has answered by then, and what waits for one that stands still is to be asked of another node soon.
+    static let formerLeaderMilliseconds: Int64 = 500
     /// Requests of one connection without an answer: as many as the server takes from one before it stops reading.
     static let requestsInFlightMax = 4_096
     /// Bytes of the lines of those requests: as many as the server takes. A single longer line goes alone.

@@ -11,7 +11,7 @@ import Synchronization
 /// connections that are lost before they have answered anything, put the next attempt off by ever longer waits,
 /// whoever asks for it. Where it has several addresses, of nodes of one ledger, the next attempt is made at the next of
 /// them after one that failed, after a connection that was lost, and after one whose node cannot serve now; and where a
-/// node names the one that leads, there.
+/// node names the one that leads, or the client is told of it (``turn(to:)``), there.
 final class ConnectionKeeper: Sendable {
     enum Outcome: Sendable {
         case connected(ClientConnection)
@@ -92,8 +92,9 @@ final class ConnectionKeeper: Sendable {
             state.phase = .idle
             // The first answer is that of its greeting.
             if connection.answers > (connector.greets(with: state.token) ? 1 : 0) { state.failures = 0 }
-            turn(&state)
-            putOff(&state)
+            // Where another node is known to lead, that one is asked at once.
+            if state.address == connection.address { putOff(&state) }
+            moveOn(&state, from: connection.address)
             return true
         }
         if wasCurrent { connection.abandon(ClientError.connectionLost("it was replaced")) }
@@ -107,14 +108,28 @@ final class ConnectionKeeper: Sendable {
             guard case .connected(let current) = state.phase, current === connection else { return false }
             state.phase = .idle
             state.failures = 0
-            if let leader { state.address = leader } else { turn(&state) }
+            if let leader { state.address = leader } else { moveOn(&state, from: connection.address) }
             return true
         }
         if wasCurrent { connection.abandon(ClientError.connectionLost("another node is asked")) }
     }
 
-    /// Has the next attempt made at the next address.
-    private func turn(_ state: inout State) {
+    /// Another node leads, as the client's owner knows: the next attempt is made there, and a connection to the former
+    /// leader ends once that one is silent.
+    func turn(to leader: ServerAddress) {
+        guard followsLeader, policy.reconnects else { return }
+        let former = state.withLockedValue { state -> ClientConnection? in
+            state.address = leader
+            guard case .connected(let current) = state.phase, current.address != leader else { return nil }
+            return current
+        }
+        former?.end(onceSilentFor: .milliseconds(connector.configuration.formerLeaderMilliseconds))
+    }
+
+    /// Has the next attempt made at another address than one that was of no use, unless it is to be made at another
+    /// already.
+    private func moveOn(_ state: inout State, from address: ServerAddress) {
+        guard state.address == address else { return }
         let addresses = connector.addresses
         if addresses.count > 1, addresses[state.next % addresses.count] == state.address { state.next += 1 }
         state.address = addresses[state.next % addresses.count]
@@ -167,13 +182,13 @@ final class ConnectionKeeper: Sendable {
             // Rounded up: a wait of a part of a millisecond is one.
             let wait = (earliest - .now()).nanoseconds
             if wait > 0 { try await pacing.sleep((wait + 999_999) / 1_000_000) }
-            settle(.success(try await connector.connect(to: address, token: token, id: nextID)))
+            settle(.success(try await connector.connect(to: address, token: token, id: nextID)), at: address)
         } catch {
-            settle(.failure(error))
+            settle(.failure(error), at: address)
         }
     }
 
-    private func settle(_ result: Result<ClientConnection, any Error>) {
+    private func settle(_ result: Result<ClientConnection, any Error>, at address: ServerAddress) {
         let (waiters, isWanted) = state.withLockedValue { state -> ([OneShot<Outcome>], Bool) in
             state.work = nil
             guard case .connecting(let waiters) = state.phase else { return ([], false) }
@@ -181,7 +196,7 @@ final class ConnectionKeeper: Sendable {
             case .success(let connection): state.phase = .connected(connection)
             case .failure:
                 state.phase = .idle
-                turn(&state)
+                moveOn(&state, from: address)
                 putOff(&state)
             }
             return (waiters, true)

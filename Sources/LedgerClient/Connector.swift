@@ -87,6 +87,7 @@ struct Connector: Sendable {
     private typealias Opened = (connection: ClientConnection, handshake: EventLoopFuture<Void>?)
 
     private func open(_ address: ServerAddress) async throws -> ClientConnection {
+        let tls = try configuration.renewedTLS?() ?? configuration.tls
         let bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .connectTimeout(.milliseconds(configuration.connectTimeoutMilliseconds))
         // The handler is given back by the initializer, not looked up later: a server that closes at once has removed
@@ -94,8 +95,8 @@ struct Connector: Sendable {
         let initialize: @Sendable (any Channel) -> EventLoopFuture<Opened> = { channel in
             channel.eventLoop.makeCompletedFuture {
                 let pipeline = channel.pipeline.syncOperations
-                let connection = ClientConnection(channel: channel, configuration: configuration)
-                guard case .tcp(let host, _) = address, let tls = configuration.tls else {
+                let connection = ClientConnection(channel: channel, to: address, configuration: configuration)
+                guard case .tcp(let host, _) = address, let tls else {
                     try pipeline.addHandler(connection)
                     return (connection, nil)
                 }

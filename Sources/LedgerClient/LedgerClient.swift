@@ -54,7 +54,7 @@ public final class LedgerClient: Sendable {
     }
 
     /// Connects to one of a ledger's nodes, and follows whichever leads; see **Several nodes** above.
-    /// - Parameter addresses: at least one; each is attempted once now, until one is reached.
+    /// - Parameter addresses: at least one; each is attempted once now, until one is reached and has room.
     /// - Throws: as ``connect(to:token:configuration:)``, for the last of them.
     public static func connect(
         toAnyOf addresses: [ServerAddress], token: String? = nil,
@@ -67,7 +67,12 @@ public final class LedgerClient: Sendable {
             let turned = Array(addresses[place...] + addresses[..<place])
             do {
                 return try await connect(Connector(addresses: turned, configuration: configuration), token)
-            } catch ClientError.cannotConnect {}
+            } catch ClientError.cannotConnect {
+                continue
+            } catch let error as WireError where error.isOfTheMoment {
+                // It has no room for another connection, say: the next one may.
+                continue
+            }
         }
         let turned = addresses.suffix(1) + addresses.dropLast()
         return try await connect(Connector(addresses: Array(turned), configuration: configuration), token)
@@ -224,6 +229,12 @@ public final class LedgerClient: Sendable {
         case .cancelled: return asked.map { _ in .cancelled }
         }
     }
+
+    /// Another node leads, as the caller knows: it is asked from now on. What waits for an answer of the former leader
+    /// is asked of the new one, in the same order, once the former one has been silent for half a second, as it is
+    /// where its process stands still: its machine acknowledges all the same. What must not be sent twice ends with
+    /// ``ClientError/connectionLost(_:)`` then. Does nothing where the client does not follow a leader.
+    package func turn(to leader: ServerAddress) { keeper.turn(to: leader) }
 
     /// Leaves a connection that is of no use any more.
     private func look(at end: AttemptEnd, of connection: ClientConnection) {

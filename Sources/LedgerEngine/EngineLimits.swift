@@ -85,6 +85,9 @@ package struct EngineLimits: Sendable {
     /// How long the tables of a node that leads may fail before another is to lead: a full disk that is soon cleared
     /// costs no change of leader.
     package var nodeTablesMilliseconds: UInt64 = 5_000
+    /// How often the node that leads looks for names that are to be erased from blocks that were damaged, and tries to:
+    /// an operator mends them, within hours or days.
+    package var nodeOwedMilliseconds: UInt64 = 600_000
     /// How long after a failure of the log it is tried again: each try syncs.
     package var logRetryMilliseconds: UInt64 = 200
     /// How long after tables could not be made anew it is tried again: each try reads the whole log.

@@ -28,8 +28,6 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     private var isInTurn = false
     /// What was read and has had no turn yet.
     private var receivedBytes = 0
-    /// How long the event loop was kept by decoding that.
-    private var decodingTime = TimeAmount.zero
     /// Whether it has asked for blocks.
     private var isOfStandby = false
     /// Whether TLS is still to come about: until then nobody has authenticated, whoever needs no token either.
@@ -131,8 +129,11 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var bytes = unwrapInboundIn(data)
-        // Of HTTP heads were read too: `decoded`.
-        if front == nil { noteReceived(bytes.readableBytes) }
+        // Of HTTP heads were read too: `decode`.
+        if front == nil {
+            receivedBytes += bytes.readableBytes
+            figures.noteRead(bytes.readableBytes)
+        }
         state.received(&bytes)
     }
 
@@ -210,18 +211,30 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     /// A request is refused by its head.
     func noteInVain() { state.turn.noteInVain() }
 
-    /// What was read was decoded, and heads in it were looked at. That is paid for with the next turn, by whose request
-    /// was the last.
-    /// - Parameter bytes: how much was read.
-    func decoded(bytes: Int, since begin: NIODeadline) {
+    /// Has some of what was read decoded, and heads in it looked at, when the turn comes of whose request was the last:
+    /// mostly at once.
+    /// - Parameters:
+    ///   - bytes: how much was read since this was last called.
+    ///   - waits: whether it waits for that turn. Otherwise it is paid for by whose it proves to be.
+    ///   - then: looks at what was decoded.
+    func decode(bytes: Int, waits: Bool, then: @escaping () -> Void, _ work: @escaping () -> Void) {
         eventLoop.preconditionInEventLoop()
-        noteReceived(bytes)
-        decodingTime = decodingTime + (eventLoop.now - begin)
+        figures.noteRead(bytes)
+        if waits {
+            return loop.run(for: state.holder?.tenant, bytes: bytes, then: then) { [weak self] in
+                work()
+                return self?.state.turn.takeYield() ?? LoopShares.Yield()
+            }
+        }
+        let begin = eventLoop.now
+        work()
+        loop.charge(state.holder?.tenant, since: begin, bytes: bytes, state.turn.takeYield())
+        then()
     }
 
-    private func noteReceived(_ bytes: Int) {
-        receivedBytes += bytes
-        figures.noteRead(bytes)
+    /// What was done for its client outside of turns is paid for.
+    func charge(since begin: NIODeadline) {
+        loop.charge(state.holder?.tenant, since: begin, state.turn.takeYield())
     }
 
     /// Whether the connection is not read from, for want of memory or because its client does not read.
@@ -317,10 +330,10 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
 
     /// Has what came accepted when the client's turn comes.
     private func askForTurn() {
-        defer { (receivedBytes, decodingTime) = (0, .zero) }
+        defer { receivedBytes = 0 }
         // Writes may wait for what a standby says.
         if isOfStandby { return takeTurnAtOnce() }
-        loop.run(for: state.holder?.tenant, bytes: receivedBytes, decoding: decodingTime) { [weak self] in
+        loop.run(for: state.holder?.tenant, bytes: receivedBytes) { [weak self] in
             self?.takeTurn() ?? LoopShares.Yield()
         }
     }

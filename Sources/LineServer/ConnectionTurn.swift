@@ -28,8 +28,13 @@ struct ConnectionTurn {
     /// - Returns: what was accepted since the last one ended. In vain is what is no request, what its client may not
     ///   ask, and what is not looked at.
     mutating func end() -> LoopShares.Yield {
-        defer { yield = LoopShares.Yield() }
         linesLeft = 0
+        return takeYield()
+    }
+
+    /// - Returns: the same, and the turn goes on.
+    mutating func takeYield() -> LoopShares.Yield {
+        defer { yield = LoopShares.Yield() }
         return yield
     }
 

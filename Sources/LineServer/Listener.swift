@@ -186,8 +186,7 @@ struct Listener {
                     }
                     if let front {
                         try pipeline.addHandlers(
-                            HTTPResponseEncoder(), HTTPInputGate(front, limits), DecodingMeter(handler),
-                            limits.makeHTTPDecoder(), front)
+                            HTTPResponseEncoder(), HTTPInputGate(front, limits), limits.makeHTTPDecoder(), front)
                     }
                     try pipeline.addHandler(handler)
                 }

@@ -24,8 +24,8 @@ final class LoopShares: @unchecked Sendable {
     /// Something that a client has sent.
     private struct Turn {
         let bytes: Int
-        let decoding: TimeAmount
         let work: () -> Yield
+        let then: () -> Void
     }
 
     /// Who sends. All that have not authenticated are one.
@@ -87,13 +87,13 @@ final class LoopShares: @unchecked Sendable {
     /// Looks at what a client of `tenant` has sent when its turn comes: mostly at once.
     /// - Parameters:
     ///   - bytes: how much was read. That took time before.
-    ///   - decoding: so did this.
+    ///   - then: called behind it, and pays for itself.
     ///   - work: looks at it, and says what came of it.
     func run(
-        for tenant: Tenant?, bytes: Int, decoding: TimeAmount = .zero, _ work: @escaping () -> Yield
+        for tenant: Tenant?, bytes: Int, then: @escaping () -> Void = {}, _ work: @escaping () -> Yield
     ) {
         let id = tenant.map { ObjectIdentifier($0) }
-        let turn = Turn(bytes: bytes, decoding: decoding, work: work)
+        let turn = Turn(bytes: bytes, work: work, then: then)
         guard let waitsUntil = uses[id]?.waitsUntil, let isFirst = uses[id]?.waiting.isEmpty,
             !isFirst || waitsUntil > now()
         else { return run(turn, of: tenant) }
@@ -102,8 +102,10 @@ final class LoopShares: @unchecked Sendable {
     }
 
     /// Counts what was done for a client of `tenant` and could not wait.
-    func charge(_ tenant: Tenant?, since begin: NIODeadline, _ yield: Yield = Yield()) {
-        charge(tenant, now() - begin, yield)
+    /// - Parameter bytes: how much was read for it.
+    func charge(_ tenant: Tenant?, since begin: NIODeadline, bytes: Int = 0, _ yield: Yield = Yield()) {
+        let reading = Int64(bytes) * limits.readingNanosecondsPerKibibyte / 1_024
+        charge(tenant, now() - begin + .nanoseconds(reading), yield)
     }
 
     private func resume(_ id: ObjectIdentifier?) {
@@ -120,8 +122,8 @@ final class LoopShares: @unchecked Sendable {
     private func run(_ turn: Turn, of tenant: Tenant?) {
         let begin = now()
         let yield = turn.work()
-        let reading = Int64(turn.bytes) * limits.readingNanosecondsPerKibibyte / 1_024
-        charge(tenant, now() - begin + .nanoseconds(reading) + turn.decoding, yield)
+        charge(tenant, since: begin, bytes: turn.bytes, yield)
+        turn.then()
     }
 
     private func charge(_ tenant: Tenant?, _ time: TimeAmount, _ yield: Yield) {

@@ -2,6 +2,7 @@ package import AppStore
 package import LedgerEngine
 package import LedgerMetrics
 package import LedgerWire
+import NIOPosix
 
 /// The ledgers of a service, each at its place.
 package struct ServedLedgers: Sendable {
@@ -55,14 +56,30 @@ package struct ServedLedgers: Sendable {
         return { [members] in members[$0].relay?.isNeeded ?? false }
     }
 
-    /// Gives the leads of all ledgers to other nodes, once what clients have asked is mostly answered: another node
-    /// leads before the last client has closed its connection.
+    /// Gives the leads of all ledgers to other nodes, all at once, when what clients have asked is mostly answered:
+    /// another node leads before the last client has closed its connection.
     /// - Parameter milliseconds: how long that is waited for.
     func handOver(after milliseconds: Int64) async {
         let handOvers = members.compactMap(\.handOver)
         if handOvers.isEmpty { return }
         try? await Task.sleep(for: .milliseconds(milliseconds))
-        for handOver in handOvers { handOver() }
+        // Each on a thread of its own: one may wait long for its database, and the other leads do not wait for that.
+        let threads = NIOThreadPool(numberOfThreads: handOvers.count)
+        threads.start()
+        await withTaskGroup(of: Void.self) { group in
+            for handOver in handOvers {
+                group.addTask {
+                    await withCheckedContinuation { done in
+                        threads.submit { _ in
+                            handOver()
+                            done.resume()
+                        }
+                    }
+                }
+            }
+        }
+        // All is done: what it could throw is that it was shut down before.
+        try? await threads.shutdownGracefully()
     }
 
     var directory: LedgerDirectory { LedgerDirectory(members.map { ($0.name, $0.app) }) }

@@ -17,6 +17,16 @@ extension ServerAddress {
     }
 }
 
+extension ServerAddress {
+    /// Whether only this machine can reach it, by what it says: of names `localhost` alone, for none is looked up.
+    package var isLocal: Bool {
+        switch self {
+        case .unix: true
+        case .tcp(let host, _): host == "localhost" || (try? SocketAddress(ipAddress: host, port: 0))?.isLocal ?? false
+        }
+    }
+}
+
 extension SocketAddress {
     /// Whether only this machine can reach it: RFC 1122 §3.2.1.3 for 127.0.0.0/8, RFC 4291 §2.5.3 for ::1.
     var isLocal: Bool {

@@ -36,6 +36,9 @@ package struct ServerLimits: Sendable {
     /// pieces. A chunk of a body has at least six, so what is decoded behind a request that is not answered is at most
     /// some 700 parts (heads, pieces of bodies, ends).
     package var pieceBytesMax = 4 << 10
+    /// Those that are decoded before anybody knows whose they are: most heads have fewer, and a hundred chunks that have
+    /// as many take a tenth of a millisecond.
+    package var firstPieceBytesMax = 1 << 10
     /// Bytes behind a request that is not answered yet, from which on no more is read: one more request with a long
     /// head, or some dozens of small ones. With them and one reading (64 KiB) every connection can hold what nobody
     /// counts.

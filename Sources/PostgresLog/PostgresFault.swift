@@ -58,8 +58,7 @@ extension PostgresFault {
         let words = "\(doing): \(self.words)"
         switch kind {
         case .warned, .lost, .refused(PostgresCode.readOnly): return LogError(.unknown, words)
-        case .refused(PostgresCode.dataCorrupted), .refused(PostgresCode.indexCorrupted):
-            return LogError(.corrupt, words)
+        case .refused(let code) where PostgresCode.isOfDamage(code): return LogError(.corrupt, words)
         case .refused(let code):
             return LogError(PostgresCode.isOfShutdown(code) ? .unknown : .notAppended, words)
         case .decided(let kind): return LogError(kind, words)
@@ -86,6 +85,8 @@ enum PostgresCode {
     static let readOnly = "25006"
     static let dataCorrupted = "XX001"
     static let indexCorrupted = "XX002"
+
+    static func isOfDamage(_ code: String?) -> Bool { code == dataCorrupted || code == indexCorrupted }
 
     /// Of a server that stops, or ends a session (57P01 to 57P05), and of a connection's failure (class 08).
     static func isOfShutdown(_ code: String) -> Bool { code.hasPrefix("57P") || code.hasPrefix("08") }

@@ -20,7 +20,7 @@ package final class PostgresLog: SharedLog {
     package let engine: String
 
     private let configuration: PostgresLogConfiguration
-    private let schema: PostgresSchema
+    let schema: PostgresSchema
     private let writer: Mutex<PostgresWriter?>
     private let reader: Mutex<PostgresReader?>
     private let known = Mutex(Known())
@@ -161,13 +161,8 @@ package final class PostgresLog: SharedLog {
     /// Who leads, as the server that is read says.
     /// - Throws: ``LogError`` `unknown` where it cannot be read now.
     package func leader() throws(LogError) -> PostgresLeader? {
-        try reader.withLock { (reader) throws(LogError) in
-            guard let reader else { throw closed }
-            do throws(PostgresFault) {
-                return try PostgresLeader(checked: try reader.run(schema.leader), schema)
-            } catch {
-                throw error.reading("asking who leads")
-            }
+        try reading("asking who leads") { (reader) throws(PostgresFault) in
+            try PostgresLeader(checked: try reader.run(schema.leader), schema)
         }
     }
 
@@ -223,14 +218,27 @@ package final class PostgresLog: SharedLog {
 
     package func askForLead() throws(LogError) {
         guard let leader = try leader(), leader.leaseMilliseconds > 0 else { return }
-        do throws(PostgresFault) {
-            let session = try PostgresConnection(configuration.settings(writing: true))
-            try session.run(configuration.beginning(writing: true), milliseconds: configuration.answerMilliseconds)
-            _ = try session.run(
-                schema.askForLead, [.number(leader.reign), .text(configuration.node)],
-                milliseconds: configuration.answerMilliseconds)
-        } catch {
-            throw error.reading("asking for the lead")
+        try inSession("asking for the lead") { (session) throws(PostgresFault) in
+            _ = try session.run(schema.askForLead, [.number(leader.reign), .text(configuration.node)])
+        }
+    }
+
+    /// Does something small in a writing session of its own, whether or not this node leads.
+    func inSession(
+        _ doing: String, _ body: (WritingSession) throws(PostgresFault) -> Void
+    ) throws(LogError) {
+        do throws(PostgresFault) { try body(try WritingSession(configuration, schema)) } catch {
+            throw error.reading(doing)
+        }
+    }
+
+    /// Asks something in the session that reads.
+    func reading<Answer: Sendable>(
+        _ doing: String, _ body: (PostgresReader) throws(PostgresFault) -> Answer
+    ) throws(LogError) -> Answer {
+        try reader.withLock { (reader) throws(LogError) in
+            guard let reader else { throw closed }
+            do throws(PostgresFault) { return try body(reader) } catch { throw error.reading(doing) }
         }
     }
 

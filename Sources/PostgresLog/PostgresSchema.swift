@@ -272,6 +272,26 @@ struct PostgresSchema {
                 """)
     }
 
+    // MARK: - Names that are owed
+
+    /// Made with the first of them.
+    var makingOwed: String { "CREATE TABLE IF NOT EXISTS \(sql).owed (account bigint PRIMARY KEY)" }
+
+    var owedIsThere: Statement {
+        Statement(name: "owed_is_there", text: "SELECT to_regclass('\(sql).owed') IS NOT NULL")
+    }
+
+    var owe: Statement {
+        Statement(
+            name: "owe", text: "INSERT INTO \(sql).owed (account) VALUES ($1::bigint) ON CONFLICT DO NOTHING")
+    }
+
+    var owed: Statement { Statement(name: "owed", text: "SELECT account FROM \(sql).owed ORDER BY account") }
+
+    var paid: Statement { Statement(name: "paid", text: "DELETE FROM \(sql).owed WHERE account = $1::bigint") }
+
+    // MARK: - What is read of blocks
+
     var redactableBytes: Statement {
         Statement(
             name: "redactable_bytes", text: "SELECT octet_length(redactable) FROM \(sql).block WHERE id = $1::bigint")

@@ -367,7 +367,10 @@ final class PostgresWriter {
                 if leader.reign != reign { throw follow(leader) }
             }
         } catch {
-            throw doubt(error, "redacting block \(number)")
+            let doing = "redacting block \(number)"
+            // The row is damaged, and the server took the statement back: whoever leads goes on, and the name is owed.
+            if PostgresCode.isOfDamage(error.code) { throw error.error(doing) }
+            throw doubt(error, doing)
         }
         guard changed == 1 else {
             throw LogError(.notAppended, "block \(number)'s redactable part has another count of bytes")

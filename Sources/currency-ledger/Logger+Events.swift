@@ -41,13 +41,19 @@ extension Logger {
 
     /// Tells the operator what an engine reports of a ledger whose log several nodes have in common.
     func reportOfNode(_ event: LedgerEvent) {
-        guard case .nameOwed(let words) = event else { return report(event) }
-        // No mark of it is kept that another node would find.
+        if case .nameOwed(let words) = event {
+            return self.error(
+                """
+                a name that was to be erased is in the log still; the node that leads erases it once what is damaged \
+                was mended: see "When something is wrong" on the page Nodes
+                """, metadata: ["error": "\(words)"])
+        }
+        guard case .owedNameNotNoted(let error) = event else { return report(event) }
         self.error(
             """
-            a name that was to be erased is in the log still, and no start of a node erases it: see "When something is \
-            wrong" on the page Nodes
-            """, metadata: ["error": "\(words)"])
+            that a name is to be erased could not be noted in the database, and no node erases it: see "When something \
+            is wrong" on the page Nodes
+            """, metadata: ["error": "\(error)"])
     }
 
     /// Tells the operator what an engine reports.

@@ -1,3 +1,4 @@
+import Ledger
 import LedgerClient
 import LedgerEngine
 import LedgerWire
@@ -7,12 +8,24 @@ import Synchronization
 
 /// Passes on what clients of a node ask to the node that leads, over the line protocol. Each client has a connection of
 /// its own there, under its own name, so what it may, its limits and its place in every queue are as if it asked there.
-struct NodeRelay: LeaderRelay {
+///
+/// What has to do with a leader has these names:
+///
+/// | type | what it is |
+/// |---|---|
+/// | `LeaderRelay` | what the server needs of this: it passes on what clients ask of a ledger that another node leads |
+/// | ``NodeRelay`` | that, over the line protocol: one for each ledger |
+/// | `LeaderRelaySession` | what the server needs for one client of one connection |
+/// | `NodeRelaySession` | that, over the line protocol: it has the client of the node that leads |
+/// | `LeaderConnection` | what a standby's engine copies its leader's blocks from: nothing of it concerns nodes |
+/// | ``LeaderLink`` | that, over the line protocol |
+final class NodeRelay: LeaderRelay {
     private let node: Node
     private let settings: LedgerSettings.Node
     private let passing: LedgerSettings.Passing
     private let ledger: LedgerName?
     private let logger: Logger
+    private let sessions = Mutex<[ObjectIdentifier: NodeRelaySession]>([:])
 
     /// - Parameter ledger: what all nodes call the ledger, where they have several.
     init(
@@ -24,6 +37,7 @@ struct NodeRelay: LeaderRelay {
         self.passing = passing
         self.ledger = ledger
         self.logger = logger
+        node.whenLedAnew { [weak self] in self?.turn(to: $0) }
     }
 
     var isNeeded: Bool { node.passesOn }
@@ -31,20 +45,33 @@ struct NodeRelay: LeaderRelay {
     func session(
         for client: String?, outlet: Outlet, deliver: @escaping @Sendable ([Reply]) -> Void
     ) -> any LeaderRelaySession {
-        NodeRelaySession(
-            outlet: outlet, deliver: deliver, connect: { try await connect(for: client) }, reply: reply,
-            leaderless: { [node] in node.leaderless })
+        let session = NodeRelaySession(
+            outlet: outlet, deliver: deliver, connect: { [self] in try await connect(for: client) }, reply: reply,
+            leaderless: { [node] in node.leaderless }
+        ) { [weak self] session in
+            _ = self?.sessions.withLock { $0.removeValue(forKey: ObjectIdentifier(session)) }
+        }
+        sessions.withLock { $0[ObjectIdentifier(session)] = session }
+        return session
     }
 
-    /// Connects to the node that leads, or to this one, which knows when another does, or leads itself by then.
+    /// Has all that waits for a leader asked of the next one. (`nil`: this node leads.)
+    private func turn(to leader: LogLeader?) {
+        let address = address(of: leader)
+        for session in sessions.withLock({ Array($0.values) }) { session.turn(to: address) }
+    }
+
+    /// Where a leader is asked, or this node, which knows when another leads, or leads itself by then.
+    private func address(of leader: LogLeader?) -> ServerAddress {
+        leader.flatMap { try? ServerAddress($0.address) } ?? settings.address
+    }
+
     private func connect(for client: String?) async throws -> LedgerClient {
-        // Read at each connection: certificates are renewed while it runs.
-        var configuration = ClientConfiguration(tls: try passing.tls?.read(), ledger: ledger)
+        var configuration = ClientConfiguration(ledger: ledger)
+        if let files = passing.tls { configuration.renewedTLS = { try files.read() } }
         configuration.client = client
-        let leader = node.leader.flatMap { try? ServerAddress($0.address) }
         return try await LedgerClient.connect(
-            toAnyOf: [leader ?? settings.address, settings.address], token: passing.token,
-            configuration: configuration)
+            toAnyOf: [address(of: node.leader), settings.address], token: passing.token, configuration: configuration)
     }
 
     /// What the client is told.
@@ -94,6 +121,8 @@ private final class NodeRelaySession: LeaderRelaySession {
         var waiting: [LedgerRequest] = []
         var work: Task<Void, Never>?
         var client: LedgerClient?
+        /// Where it was last told that the leader is.
+        var leader: ServerAddress?
         var isClosed = false
     }
 
@@ -103,18 +132,21 @@ private final class NodeRelaySession: LeaderRelaySession {
     private let connect: @Sendable () async throws -> LedgerClient
     private let reply: @Sendable (Result<[UInt8], any Error>) -> Reply
     private let leaderless: @Sendable () -> Int?
+    private let closed: @Sendable (NodeRelaySession) -> Void
 
     init(
         outlet: Outlet, deliver: @escaping @Sendable ([Reply]) -> Void,
         connect: @escaping @Sendable () async throws -> LedgerClient,
         reply: @escaping @Sendable (Result<[UInt8], any Error>) -> Reply,
-        leaderless: @escaping @Sendable () -> Int?
+        leaderless: @escaping @Sendable () -> Int?,
+        closed: @escaping @Sendable (NodeRelaySession) -> Void
     ) {
         self.leaderless = leaderless
         self.outlet = outlet
         self.deliver = deliver
         self.connect = connect
         self.reply = reply
+        self.closed = closed
     }
 
     func submit(_ requests: [LedgerRequest]) {
@@ -133,6 +165,16 @@ private final class NodeRelaySession: LeaderRelaySession {
             // It closes its connection where nobody has it any more.
             state.client = nil
         }
+        closed(self)
+    }
+
+    /// Another leader is asked from now on, also what the former one does not answer.
+    func turn(to leader: ServerAddress) {
+        let client = state.withLock { state in
+            state.leader = leader
+            return state.client
+        }
+        client?.turn(to: leader)
     }
 
     /// Works off what waits, until nothing does.
@@ -171,9 +213,12 @@ private final class NodeRelaySession: LeaderRelaySession {
     private func client() async throws -> LedgerClient {
         if let client = state.withLock({ $0.client }) { return client }
         let client = try await connect()
-        state.withLock { state in
+        let leader = state.withLock { state in
             if !state.isClosed { state.client = client }
+            return state.leader
         }
+        // It may have begun to lead while the connection was made.
+        if let leader { client.turn(to: leader) }
         return client
     }
 }

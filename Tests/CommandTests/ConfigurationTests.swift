@@ -273,7 +273,10 @@ import Testing
         let follow = #""follow": {"leader": "ledger-1:7117", "token": "a standby's secret", "name": "b:1"}, "#
         let standbys = #""standbys": {"required": 2, "timeoutMilliseconds": 100}, "#
         let tokens = "\"tokens\": {\(TokenCommand.configuration("b", .replica, "another standby's secret"))}, "
-        let settings = try load("{" + follow + standbys + tokens + minimal.dropFirst())
+        let faults = try faults("{" + follow + standbys + tokens + minimal.dropFirst())
+        #expect(faults.count == 1 && faults[0].contains("follow.tls.ca: is required, for follow.token goes to other"))
+        let safe = #""insecurePlaintext": true, "#
+        let settings = try load("{" + safe + follow + standbys + tokens + minimal.dropFirst())
         #expect(settings.ledger.follow?.leader.description == "ledger-1:7117")
         #expect(settings.ledger.follow?.token == "a standby's secret" && settings.ledger.follow?.name.text == "b:1")
         #expect(settings.ledger.standbysRequired == 2 && settings.ledger.standbysTimeoutMilliseconds == 100)
@@ -285,6 +288,34 @@ import Testing
         let other = try load(minimal, environment: environment)
         #expect(other.ledger.follow?.leader.description == "unix:/run/l" && other.ledger.follow?.token == "t")
         #expect(other.ledger.follow?.name.text.isEmpty == false && other.ledger.standbysRequired == 1)
+    }
+
+    /// A token is sent in the first line.
+    @Test(arguments: [
+        ("127.0.0.1:7", true), ("[::1]:7", true), ("localhost:7", true), ("unix:/run/ledger.sock", true),
+        ("10.0.0.1:7", false), ("ledger-1:7", false), ("[2001:db8::1]:7", false), ("127.0.0.1.example:7", false),
+    ])
+    func aTokenGoesInClearToNoOtherMachine(address: String, isLocal: Bool) throws {
+        let tokens = "\"tokens\": {\(TokenCommand.configuration("b", .admin, "another secret"))}, "
+        let node = #""node": {"log": "postgresql://db/x", "name": "b", "token": "t", "address""#
+        for (member, ca, rest) in [
+            (#""follow": {"name": "b", "token": "t", "leader""#, "follow.tls.ca", ""), (node, "node.tls.ca", ""),
+            (node, nil, #", "passesOn": false"#), (#""follow": {"name": "b", "leader""#, nil, ""),
+        ] {
+            // Something else is wrong too, so that there are faults in any case.
+            let text = { (more: String) in
+                #"{"socketMode": "x", "# + tokens + member + #": "\#(address)"\#(rest)\#(more)}, "#
+                    + self.minimal.dropFirst()
+            }
+            let faults = try faults(text(""))
+            if isLocal || ca == nil {
+                #expect(!faults.contains { $0.contains("tls.ca") }, "\(faults)")
+            } else {
+                #expect(faults.contains { $0.contains("\(ca ?? ""): is required, for ") }, "\(faults)")
+                let encrypted = try self.faults(text(#", "tls": {"ca": "c"}"#))
+                #expect(!encrypted.contains { $0.contains("is required, for ") }, "\(encrypted)")
+            }
+        }
     }
 
     @Test func whatIsWrongAboutFollowingIsNamed() throws {

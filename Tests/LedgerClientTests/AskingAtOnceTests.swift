@@ -1,7 +1,8 @@
 import Ledger
-import LedgerClient
 import LedgerWire
 import Testing
+
+@testable import LedgerClient
 
 /// What a node passes on for a client: several requests at once, which keep their order.
 @Suite struct AskingAtOnceTests {
@@ -83,6 +84,56 @@ import Testing
         try await client.close()
         try await first.stop()
         try await second.stop()
+    }
+
+    /// Lets its client in, and answers nothing else until so many requests are there.
+    private static func leader(silentUntil count: Int) -> Peer.Script {
+        let held = Held(until: count)
+        return { index, line in
+            guard let line else { return [] }
+            return index == 0 ? [.send(answer(line) { _ in .authenticated(Samples.game) })] : held.add(line)
+        }
+    }
+
+    /// A client of nodes, which believes in its leader for so long once that leads no more.
+    private static func client(of leader: Peer, formerMilliseconds: Int64) async throws -> LedgerClient {
+        var configuration = Waits().configuration()
+        configuration.formerLeaderMilliseconds = formerMilliseconds
+        return try await LedgerClient.connect(
+            toAnyOf: [leader.address, leader.address], configuration: configuration)
+    }
+
+    /// Its process stands still, and its machine acknowledges what is sent to it.
+    @Test func whatASilentLeaderDoesNotAnswerIsAskedOfTheNext() async throws {
+        let silent = try await Peer.start(Self.leader(silentUntil: .max))
+        let next = try await Peer.start(Self.leader(silentUntil: 1))
+        let client = try await Self.client(of: silent, formerMilliseconds: 1)
+        let requests = try Self.requests()
+        async let results = client.ask(requests)
+        try await expectEventually { silent.observed.lines.count == 5 }
+        client.turn(to: next.address)
+        #expect(Self.accounts(await results) == Self.names)
+        #expect(next.observed.lines.dropFirst().map(Self.name) == Self.names)
+        #expect(silent.observed.lines.count == 5, "it is not asked again")
+        try await client.close()
+        try await silent.stop()
+        try await next.stop()
+    }
+
+    /// It has handed over the lead, and answers what it was asked before: nothing of that is asked twice or given up.
+    @Test func aFormerLeaderThatAnswersIsHeardOut() async throws {
+        let former = try await Peer.start(Self.leader(silentUntil: 2))
+        let next = try await Peer.start(Self.leader(silentUntil: 1))
+        let client = try await Self.client(of: former, formerMilliseconds: 60_000)
+        async let forgotten = client.call(method: "forget", params: Array(#"{"account":"p"}"#.utf8))
+        try await expectEventually { former.observed.lines.count == 2 }
+        client.turn(to: next.address)
+        try await client.ping()
+        #expect(try await !forgotten.isEmpty, "it would not be sent again")
+        #expect(next.observed.lines.isEmpty)
+        try await client.close()
+        try await former.stop()
+        try await next.stop()
     }
 
     /// What the ledger refused it has decided, as what it carried out.

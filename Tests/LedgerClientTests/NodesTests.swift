@@ -61,6 +61,18 @@ import Testing
         try await there.stop()
     }
 
+    @Test func aNodeWithoutRoomForAConnectionIsPassedOver() async throws {
+        let full = try await Peer.start(answering { _ in .error(.overloaded) })
+        let there = try await Peer.start(Self.node(leader: NIOLockedValueBox(nil)))
+        let client = try await LedgerClient.connect(
+            toAnyOf: [full.address, there.address], configuration: Waits().configuration())
+        #expect(try await client.balance(try account("p")).account.text == "p")
+        #expect(full.observed.lines.count == 1)
+        try await client.close()
+        try await full.stop()
+        try await there.stop()
+    }
+
     /// It leads no more, and does not reach what the nodes share: it cannot know who leads, and another can.
     @Test(arguments: [WireError.storageUnavailable, .shuttingDown, .outcomeUnknown])
     func aNodeThatCannotServeIsLeftForAnother(error: WireError) async throws {

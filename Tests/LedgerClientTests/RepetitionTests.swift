@@ -258,12 +258,25 @@ import Testing
         let folder = FileManager.default.temporaryDirectory
         let path = folder.appendingPathComponent("ledger-\(UUID().uuidString.prefix(8)).sock").path
         let first = try await Peer.start(unixPath: path, eachConnection: Self.breaking(.max))
-        let client = try await LedgerClient.connect(to: try ServerAddress("unix:\(path)"))
+        // It waits when the connection is lost, and when no other could be made: then until the server is there again.
+        let (waits, isThere) = (NIOLockedValueBox(0), NIOLockedValueBox(false))
+        var configuration = ClientConfiguration.patient(retryPolicy: .standard)
+        configuration.pacing = Pacing(
+            sleep: { _ in
+                let number = waits.withLockedValue { waits in
+                    waits += 1
+                    return waits
+                }
+                while number > 1, !isThere.withLockedValue({ $0 }) { try await Task.sleep(for: .milliseconds(5)) }
+            }, jitter: { $0 })
+        let client = try await LedgerClient.connect(
+            to: try ServerAddress("unix:\(path)"), configuration: configuration)
         try await first.stop()
         let call = Task { try await client.balance(try account("p")) }
-        try await Task.sleep(for: .milliseconds(150))
+        try await expectEventually { waits.withLockedValue { $0 } > 1 }
         try? FileManager.default.removeItem(atPath: path)
         let second = try await Peer.start(unixPath: path, eachConnection: Self.breaking(0))
+        isThere.withLockedValue { $0 = true }
         #expect(try await call.value.account.text == "p")
         try await client.close()
         try await second.stop()

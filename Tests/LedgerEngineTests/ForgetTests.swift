@@ -169,7 +169,7 @@ import Testing
         }
         log.makeUnreadable([erasing - 1])
         let before = log.reads
-        try log.eraseLastNames(through: erasing + 300) { Issue.record("\($0)") }
+        try log.eraseLastNames(through: erasing + 300) { Issue.record("\($0): \($1)") }
         #expect(try Self.names(log) == [nil, AccountName("bob")])
         #expect(log.reads - before < 100)
     }

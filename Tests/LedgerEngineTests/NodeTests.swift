@@ -38,6 +38,7 @@ import Testing
             // Otherwise it would look often for three seconds after each block.
             if idleLookMilliseconds != nil { limits.nodeActiveMilliseconds = 0 }
             limits.batchesAheadMax = 8
+            limits.nodeOwedMilliseconds = 20
             limits.followBytesMax = 4_000
             let notes = notes
             engine = try Engine(
@@ -371,6 +372,29 @@ import Testing
         _ = try next.ask(.grant("h", "ann", 1))
         #expect(try next.available("ann") == 1)
         for bench in [late, b] { try bench.engine.close() }
+    }
+
+    /// The damage came between the look at the block that has the name and the erasure.
+    @Test func aNameThatIsOwedIsErasedByWhoeverLeadsOnceItCanBe() throws {
+        let store = Store()
+        func hasName() -> Bool { store.blocks.contains { $0.redactable.firstRange(of: Array("ann".utf8)) != nil } }
+        let a = try NodeBench(store, "a")
+        let b = try NodeBench(store, "b")
+        _ = try a.ask(.grant("g", "ann", 5))
+        store.damage(true)
+        #expect(Self.kind { _ = try a.ask(.forget(AccountName("ann")!)) } == .unknown)
+        #expect(store.owed.count == 1 && hasName())
+        #expect(a.reports.contains { $0.hasPrefix("nameOwed") } && !a.reports.contains { $0.hasPrefix("owedName") })
+        // Everything else goes on.
+        _ = try a.ask(.grant("h", "bob", 1))
+        try a.engine.close()
+        #expect(try eventually { b.node.leads })
+        #expect(store.owed.count == 1 && hasName())
+        store.damage(false)
+        #expect(try eventually { store.owed.isEmpty })
+        #expect(!hasName())
+        #expect(try b.available("bob") == 1 && b.available("ann") == 0)
+        try b.engine.close()
     }
 
     /// The blocks that were read from it are in the tables: nothing is appended behind a gap, and nothing is read.

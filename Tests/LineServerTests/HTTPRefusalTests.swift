@@ -230,21 +230,37 @@ extension ServerTests {
 
         // MARK: The time that heads take
 
-        /// An hour's wait follows on the first thing that strangers have the event loop do.
+        /// Whoever has the event loop do anything has the next turn an hour later.
+        private static func withoutASecondTurn(_ limits: inout ServerLimits) {
+            limits.eventLoopThreads = 1
+            limits.loopTurnNanoseconds = 1
+            limits.loopPauseNanosecondsMin = 3_600_000_000_000
+            limits.loopPauseNanosecondsMax = 3_600_000_000_000
+            limits.keptAliveMilliseconds = 3_600_000
+            limits.requestMilliseconds = 3_600_000
+        }
+
+        /// A chunk of one byte takes as long to be decoded as one of a kilobyte.
+        @Test(arguments: ["g", "wrong"])
+        func aBodyIsDecodedInTheTurnsOfWhoSendsIt(token: String) async throws {
+            try await serve(tokens: Self.tokens, limits: Self.withoutASecondTurn) { server, client in
+                let chunks = String(repeating: "1;x=y\r\n \r\n", count: 10_000) + "2\r\n[]\r\n0\r\n\r\n"
+                try await client.send(HTTPClient.chunked("/v1/rpc", token: token) + chunks)
+                // Others are served meanwhile.
+                let other = try await server.connectHTTP()
+                #expect(try await other.ask(HTTPClient.rpc(Requests.ping(1), token: "f")).status == 200)
+                await server.shutDown()
+                let response = try await client.response()
+                #expect(response?.status == (token == "g" ? 503 : 401), "its end was not decoded")
+                #expect(response?.headers["connection"] == "close")
+            }
+        }
+
         @Test func theTimeThatHeadsTakeIsPaidByWhoSendsThem() async throws {
-            try await serve(
-                tokens: Self.tokens,
-                limits: { limits in
-                    limits.eventLoopThreads = 1
-                    limits.loopTurnNanoseconds = 1
-                    limits.loopPauseNanosecondsMin = 3_600_000_000_000
-                    limits.loopPauseNanosecondsMax = 3_600_000_000_000
-                    limits.keptAliveMilliseconds = 3_600_000
-                }
-            ) { server, client in
+            try await serve(tokens: Self.tokens, limits: Self.withoutASecondTurn) { server, client in
                 let elsewhere = HTTPClient.request("/elsewhere", "")
-                // The first one's turn comes at once; that of the second is to be waited for.
-                for _ in 0..<2 { #expect(try await client.ask(elsewhere).status == 404) }
+                // The first piece says who sends it; the turn of the next is to be waited for.
+                #expect(try await client.ask(elsewhere).status == 404)
                 try await client.send(elsewhere)
                 // Others are served meanwhile.
                 for token in ["g", "f"] {

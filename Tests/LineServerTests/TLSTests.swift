@@ -2,6 +2,7 @@ import Foundation
 import LedgerClient
 import LedgerTestKit
 import LedgerWire
+import NIOConcurrencyHelpers
 import Testing
 
 @testable import LineServer
@@ -678,6 +679,29 @@ extension ServerTests {
                         certificate: certificate.map { try authority.bytes($0) },
                         key: key.map { try authority.bytes($0) })
                 }
+            }
+        }
+
+        /// The authority is replaced while the client has a connection, which is lost later.
+        @Test func aClientOfRenewedCertificatesReadsThemForEachConnection() async throws {
+            let (former, next) = (try Self.authority(), try Self.authority())
+            let believed = NIOLockedValueBox(former)
+            var configuration = ClientConfiguration()
+            configuration.renewedTLS = {
+                try ClientTLS(authorities: try believed.withLockedValue { $0 }.bytes("ca.pem"))
+            }
+            try await TestServer.run(tls: Self.tls(next)) { second in
+                let connected = NIOLockedValueBox<LedgerClient?>(nil)
+                try await TestServer.run(tls: Self.tls(former)) { [configuration] first in
+                    let client = try await LedgerClient.connect(
+                        toAnyOf: [first.address, second.address], configuration: configuration)
+                    try await client.ping()
+                    connected.withLockedValue { $0 = client }
+                }
+                believed.withLockedValue { $0 = next }
+                let client = try #require(connected.withLockedValue { $0 })
+                try await client.ping()
+                try await client.close()
             }
         }
 

@@ -147,6 +147,33 @@ import Testing
         #expect(try log.readAll() == [first, term])
     }
 
+    @Test func aDamagedRowThatCannotBeOverwrittenKeepsNobodyFromLeading() throws {
+        let ledger = try TestLedger()
+        var random = SplitMix64(seed: 9)
+        let log = try ledger.open()
+        defer { log.close() }
+        let first = try log.leadWithTestBlock(&random)
+        let second = TestBlock.after(first.head, bodyBytes: 20, redactableBytes: 3, &random)
+        try log.append(second)
+        let session = try ledger.session()
+        try session.run(
+            """
+            CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN RAISE EXCEPTION 'as the test says' USING ERRCODE = 'XX001'; END $$;
+            CREATE TRIGGER fail BEFORE UPDATE ON block_0 FOR EACH ROW EXECUTE FUNCTION fail()
+            """)
+        #expect(logError { try log.redact(2, [1, 2, 3]) }?.kind == .corrupt)
+        let third = TestBlock.after(second.head, bodyBytes: 20, redactableBytes: 3, &random)
+        try log.append(third)
+        #expect(try log.readAll() == [first, second, third])
+
+        #expect(try log.owed() == [])
+        for account in [7, 3, 7] as [PlayerID] { try log.owe(account) }
+        #expect(try log.owed() == [3, 7])
+        try log.paid(7)
+        #expect(try ledger.open(ledger.configuration(node: "b")).owed() == [3], "another node finds it")
+    }
+
     @Test func aStatementThatReachesTheServerTwiceInsertsOnce() throws {
         let ledger = try TestLedger()
         let proxy = try FaultyProxy(of: ledger.server)

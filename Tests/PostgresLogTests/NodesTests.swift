@@ -8,14 +8,14 @@ import Testing
 
 /// Nodes as their operator runs them: processes of the command on one server, asked over sockets.
 @Suite(.serialized) struct NodesTests {
-    private static let ann = AccountName("ann")!
+    static let ann = AccountName("ann")!
     private static let gems = CurrencyCode("gems")!
 
-    private static func grant(_ key: String) throws -> Grant {
+    static func grant(_ key: String) throws -> Grant {
         Grant(key: try #require(RequestKey(key)), account: ann, currency: gems, amount: try #require(Amount(1)))
     }
 
-    private static func available(_ client: LedgerClient) async throws -> Int64 {
+    static func available(_ client: LedgerClient) async throws -> Int64 {
         try await client.balance(ann).balances.first?.balance.available ?? 0
     }
 
@@ -31,7 +31,7 @@ import Testing
         return entries
     }
 
-    private static func eventually(_ condition: () async throws -> Bool) async throws -> Bool {
+    static func eventually(_ condition: () async throws -> Bool) async throws -> Bool {
         for _ in 0..<1_500 {
             if (try? await condition()) == true { return true }
             try await Task.sleep(for: .milliseconds(10))
@@ -165,41 +165,6 @@ import Testing
         #expect(audited.contains("everything holds") && !audited.contains("not compared"), "\(audited)")
     }
 
-    /// Hundreds of requests of one connection are under way, at a node that passes them on, while the lead changes hands:
-    /// each is carried out once, in the order sent.
-    @Test func whatIsUnderWayKeepsItsOrderWhenTheLeadChangesHands() async throws {
-        let studio = try NodeStudio()
-        var nodes: [RunningNode] = []
-        for name in ["a", "b", "c"] { nodes.append(try await studio.start(name, passesOn: true)) }
-        let (sender, asker) = try await (nodes[2].client(timeoutMilliseconds: 60_000), nodes[1].client())
-        let count = 20_000
-        let seen = Mutex<[EntryID]>([])
-        let refused = Mutex<[String]>([])
-        async let sending: Void = sender.pipeline(count: count, inFlight: 500) { index, id, writer in
-            guard let grant = try? Self.grant("o\(index)") else { return }
-            writer.write(Methods.grant, grant, id: id)
-        } reply: { index, result in
-            do {
-                let receipt = try GrantReceipt(json: Array(try result.get()))
-                seen.withLock { $0.append(receipt.entry) }
-            } catch {
-                refused.withLock { $0.append("\(index): \(error)") }
-            }
-        }
-        // The first is the leader of a start; each of the others may be the node that the requests are sent to.
-        for part in 1...3 {
-            #expect(try await Self.eventually { seen.withLock { $0.count } >= part * count / 5 })
-            #expect(try await asker.stepDown().steppedDown)
-        }
-        try await sending
-        #expect(refused.withLock { $0 } == [])
-        let entries = seen.withLock { $0 }
-        #expect(entries.count == count && zip(entries, entries.dropFirst()).allSatisfy { $0 < $1 })
-        #expect(try await Self.available(asker) == Int64(count))
-        for client in [sender, asker] { try await client.close() }
-        for node in nodes { #expect(node.stop() == 0) }
-    }
-
     /// The lead goes to another node when it is asked for, whichever node is asked, and nobody who writes fails.
     @Test func theLeadIsHandedOverOnRequest() async throws {
         let studio = try NodeStudio()
@@ -302,15 +267,36 @@ import Testing
         defer { proxy.stop() }
         let a = try await studio.start("a", socket: proxy.folder, more: #", "leaseMilliseconds": 1000"#)
         let b = try await studio.start("b", more: #", "leaseMilliseconds": 1000"#)
-        let (ofA, ofB) = try await (a.client(timeoutMilliseconds: 2_000), b.client())
+        let (ofA, other, ofB) = try await (a.client(), a.client(), b.client())
         _ = try await ofA.grant(Self.grant("1"))
         #expect(try await a.leads())
         proxy.hold()
         #expect(try await Self.eventually { try await ofB.grant(Self.grant("2")).entry > 0 })
-        await #expect(throws: (any Error).self, "it does not know of the second grant") {
-            try await Self.available(ofA)
+        // The read is in its hands when what was sent before that is answered, and so is much that comes later.
+        let isAsked = Mutex(false)
+        let read = Mutex<Result<[UInt8], WireError>?>(nil)
+        async let asking: Void = ofA.pipeline(count: 2, inFlight: 2) { index, id, writer in
+            if index == 0 {
+                writer.write(Methods.ping, NoParams(), id: id)
+            } else {
+                writer.write(Methods.balance, BalanceQuery(account: Self.ann), id: id)
+            }
+        } reply: { index, result in
+            if index == 0 { isAsked.withLock { $0 = true } } else { read.withLock { $0 = result.map { Array($0) } } }
         }
+        #expect(try await Self.eventually { isAsked.withLock { $0 } })
+        for _ in 0..<200 { try await other.ping() }
         proxy.release()
+        #expect(try await Self.eventually { read.withLock { $0 != nil } }, "it does not hang for ever")
+        try await ofA.close()
+        _ = try? await asking
+        switch read.withLock({ $0 }) {
+        case .success(let json)?:
+            let balances = try AccountBalances(json: json)
+            #expect(balances.balances.first?.balance.available == 2, "it does not answer without the second grant")
+        case .failure(let error)?: #expect(["not_leader", "storage_unavailable"].contains(error.reason), "\(error)")
+        case nil: break
+        }
         let again = try await a.client()
         #expect(try await Self.eventually { try await Self.available(again) == 2 })
         for node in [a, b] { #expect(node.stop() == 0) }
@@ -435,7 +421,7 @@ import Testing
 }
 
 extension Array {
-    fileprivate func asyncMap<Result>(_ body: (Element) async throws -> Result) async throws -> [Result] {
+    func asyncMap<Result>(_ body: (Element) async throws -> Result) async throws -> [Result] {
         var results: [Result] = []
         for element in self { results.append(try await body(element)) }
         return results

@@ -16,6 +16,19 @@ package protocol SharedLog: BlockLog {
     /// - Throws: ``LogError`` `unknown` where the store cannot be told now.
     func askForLead() throws(LogError)
 
+    /// Notes durably that the name of an account is to be erased, and could not be, because the block that has it is
+    /// damaged: whichever node leads erases it when that is mended.
+    /// - Throws: ``LogError`` `unknown` where the store cannot be told now.
+    func owe(_ account: PlayerID) throws(LogError)
+
+    /// The accounts that were noted so.
+    /// - Throws: ``LogError`` `unknown` where the store cannot be asked now.
+    func owed() throws(LogError) -> [PlayerID]
+
+    /// Takes such a note back: the name is erased.
+    /// - Throws: ``LogError`` `unknown` where the store cannot be told now.
+    func paid(_ account: PlayerID) throws(LogError)
+
     /// Gives the lead back, as far as that is possible, so that the next leader need not wait. At most a term's first
     /// block is in doubt, which changes nothing in the books.
     func giveBack()

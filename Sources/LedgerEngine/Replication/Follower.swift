@@ -67,7 +67,7 @@ final class Follower: Sendable {
     private let standbys: Standbys
     private let entries: Feed?
     private let names: NamesMark?
-    private let owed: @Sendable (LogError) -> Void
+    private let owed: @Sendable (PlayerID, LogError) -> Void
     private let limits: EngineLimits
     private let hash: HashFunction
     private let report: @Sendable (LedgerEvent) -> Void
@@ -82,7 +82,7 @@ final class Follower: Sendable {
     init(
         _ following: Following, _ ledger: BlockRows.LedgerRow, log: any BlockLog, appender: Appender,
         projector: Projector, standbys: Standbys, entries: Feed?, names: NamesMark?, limits: EngineLimits,
-        hash: @escaping HashFunction, owed: @escaping @Sendable (LogError) -> Void,
+        hash: @escaping HashFunction, owed: @escaping @Sendable (PlayerID, LogError) -> Void,
         report: @escaping @Sendable (LedgerEvent) -> Void
     ) {
         self.names = names
@@ -207,8 +207,8 @@ final class Follower: Sendable {
         if state.withLock({ $0.isStopped }) { throw Stopped() }
     }
 
-    private func owe(_ error: LogError, _ attempts: inout Attempts) {
-        owed(error)
+    private func owe(_ account: PlayerID, _ error: LogError, _ attempts: inout Attempts) {
+        owed(account, error)
         attempts.owes = true
     }
 
@@ -226,7 +226,7 @@ final class Follower: Sendable {
         }
         for account in differences.owed {
             try checkIsNotStopped()
-            try log.eraseName(of: account, through: head) { owe($0, &attempts) }
+            try log.eraseName(of: account, through: head) { owe($0, $1, &attempts) }
         }
         if attempts.noted == .accepted {
             // Of blocks that cannot be read only what they erase is still of interest.
@@ -268,7 +268,7 @@ final class Follower: Sendable {
         guard attempts.mustSettle else { return }
         try log.settle()
         guard let head = log.head else { return attempts.mustSettle = false }
-        try log.eraseLastNames(through: head.number) { owe($0, &attempts) }
+        try log.eraseLastNames(through: head.number) { owe($0, $1, &attempts) }
         try log.readPages(
             after: appender.head.number, through: head.number, bytesMax: limits.followBytesMax
         ) { blocks in
@@ -364,7 +364,7 @@ final class Follower: Sendable {
         if isUnproven { try noteUnproven(&attempts) }
         try log.append(sealed)
         // Before another is appended: so only the last block can have some left to do after a crash.
-        try log.eraseNames(block) { owe($0, &attempts) }
+        try log.eraseNames(block) { owe($0, $1, &attempts) }
         hand(sealed, block)
     }
 

@@ -17,18 +17,22 @@ final class Leadership: @unchecked Sendable {
     private let committing: SoleUse
     private let report: @Sendable (LedgerEvent) -> Void
     private let isLeading = Monitor(false)
+    private let owedMilliseconds: UInt64
+    /// When names that are owed are looked for next. The follower's thread alone uses it.
+    private var owedAt: UInt64 = 0
 
     /// It follows, until ``begin(appendCurrencies:)`` finds that nobody leads.
     /// - Parameter committing: the turn of whoever commits; others wait for it.
     init(
         _ node: Node, _ follower: LogFollower, _ leading: LeadingBatches, _ appender: Appender, _ committing: SoleUse,
-        report: @escaping @Sendable (LedgerEvent) -> Void
+        owedMilliseconds: UInt64, report: @escaping @Sendable (LedgerEvent) -> Void
     ) {
         self.node = node
         self.follower = follower
         self.leading = leading
         self.appender = appender
         self.committing = committing
+        self.owedMilliseconds = owedMilliseconds
         self.report = report
     }
 
@@ -43,6 +47,8 @@ final class Leadership: @unchecked Sendable {
             stepDown(reason)
         } handOver: { [unowned self] in
             _ = try handOver()
+        } whileLeading: { [unowned self] in
+            try eraseOwedNames()
         }
     }
 
@@ -123,6 +129,30 @@ final class Leadership: @unchecked Sendable {
             node.log.giveBack()
             throw error
         }
+    }
+
+    /// Erases, now and then, the names that are owed and can be erased by now. Called by the follower's thread.
+    private func eraseOwedNames() throws {
+        guard monotonicNanoseconds() >= owedAt else { return }
+        owedAt = monotonicNanoseconds() + owedMilliseconds * 1_000_000
+        let accounts = try node.log.owed()
+        if accounts.isEmpty { return }
+        var erased: [PlayerID] = []
+        committing.during {
+            if leadsStill() { appender.awaitIdle() }
+            guard leadsStill() else { return }
+            do throws(LogError) {
+                for account in accounts {
+                    var isOwed = false
+                    try node.log.eraseName(of: account, through: appender.head.number) { _, _ in isOwed = true }
+                    if !isOwed { erased.append(account) }
+                }
+            } catch {
+                // The log is to be settled.
+                follow(because: error)
+            }
+        }
+        for account in erased { try node.log.paid(account) }
     }
 
     /// Follows, for another node leads. Called by the follower's thread.

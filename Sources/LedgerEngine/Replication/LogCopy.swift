@@ -90,9 +90,9 @@ package struct LogCopy {
     }
 
     /// In a copy no name is owed.
-    private func erase(_ body: ((LogError) -> Void) throws -> Void) throws {
+    private func erase(_ body: ((PlayerID, LogError) -> Void) throws -> Void) throws {
         var fault: LogError?
-        try body { fault = fault ?? $0 }
+        try body { fault = fault ?? $1 }
         if let fault { throw fault }
     }
 

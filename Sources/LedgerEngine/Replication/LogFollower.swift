@@ -76,11 +76,12 @@ final class LogFollower: Sendable {
     ///   - takeLead: takes the lead, which nobody has. Where it throws, it is tried again.
     ///   - stepDown: follows, for another node leads. Does nothing where this one does not lead.
     ///   - handOver: gives the lead to another, which has asked for it.
+    ///   - whileLeading: does what a leader does beside that, after each look that finds nothing else to do.
     func begin(
         takeLead: @escaping @Sendable () throws -> Void, stepDown: @escaping @Sendable (LogError) -> Void,
-        handOver: @escaping @Sendable () throws -> Void
+        handOver: @escaping @Sendable () throws -> Void, whileLeading: @escaping @Sendable () throws -> Void
     ) throws {
-        let round = { @Sendable [self] in self.round(takeLead, stepDown, handOver) }
+        let round = { @Sendable [self] in self.round(takeLead, stepDown, handOver, whileLeading) }
         round()
         try thread.begin("ledger-follow") { [self] in
             while awaitRound() { round() }
@@ -249,7 +250,8 @@ final class LogFollower: Sendable {
     }
 
     private func round(
-        _ takeLead: () throws -> Void, _ stepDown: (LogError) -> Void, _ handOver: () throws -> Void
+        _ takeLead: () throws -> Void, _ stepDown: (LogError) -> Void, _ handOver: () throws -> Void,
+        _ whileLeading: () throws -> Void
     ) {
         var waitMilliseconds = limits.nodeLookMilliseconds
         var hasFailed = false
@@ -268,6 +270,7 @@ final class LogFollower: Sendable {
                     try handOver()
                 } else {
                     waitMilliseconds = limits.nodeIdleLookMilliseconds
+                    try whileLeading()
                 }
             } else if standing.leader == nil, mayLead {
                 node.follow(nil)

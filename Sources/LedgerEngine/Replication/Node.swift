@@ -12,6 +12,8 @@ package final class Node: Sendable {
         var fault: StoreError?
         /// How often a node, this one or another, was seen to take the lead.
         var leadsSeen = 0
+        /// Told of each node that begins to lead.
+        var tell: (@Sendable (LogLeader?) -> Void)?
     }
 
     private let known = Monitor(Known())
@@ -45,20 +47,31 @@ package final class Node: Sendable {
     /// A number that stays the same as long as this node sees nobody lead; `nil` where somebody does.
     package var leaderless: Int? { known.withLock { $0.leads || $0.leader != nil ? nil : $0.leadsSeen } }
 
+    /// - Parameter tell: told of each node that begins to lead, as far as this one knows: another, or with `nil` this
+    ///   one. The taking of the lead waits for it, so it must not block.
+    package func whenLedAnew(_ tell: @escaping @Sendable (LogLeader?) -> Void) { known.withLock { $0.tell = tell } }
+
     /// Another node leads, or none.
     func follow(_ leader: LogLeader?) {
-        known.withLock { known in
-            if leader != nil, known.leads || known.leader != leader { known.leadsSeen += 1 }
-            (known.leads, known.leader) = (false, leader)
+        let tell = known.withLock { known in
+            defer { (known.leads, known.leader) = (false, leader) }
+            if leader != nil, leader != known.leader { known.leadsSeen += 1 }
+            return leader == known.leader ? nil : known.tell
         }
         if let shares { shares.all.note(leader, at: shares.place) }
         status.enter(leader == nil ? .connecting(Node.nobody) : .following)
+        if let leader { tell?(leader) }
     }
 
     func lead() {
-        known.withLock { $0 = Known(leads: true, leader: nil, leadsSeen: $0.leadsSeen + 1) }
+        let tell = known.withLock { known in
+            (known.leads, known.leader, known.fault) = (true, nil, nil)
+            known.leadsSeen += 1
+            return known.tell
+        }
         if let shares { shares.all.noteOwn(at: shares.place) }
         status.enter(.promoted)
+        tell?(nil)
     }
 
     /// Whether this node, which follows, is to ask for the lead.

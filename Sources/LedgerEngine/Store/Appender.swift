@@ -56,13 +56,13 @@ final class Appender: Sendable {
     /// Told every block that is safe, in order.
     private let appended: @Sendable (SealedBlock) -> Void
     /// Told why a name cannot be erased before somebody mends the log.
-    private let owed: @Sendable (LogError) -> Void
+    private let owed: @Sendable (PlayerID, LogError) -> Void
     private let thread = OwnThread()
 
     /// - Parameter failure: why nothing can be appended from the beginning on.
     init(
         _ log: any BlockLog, head: LogHead, failure: LogError? = nil, standbys: Standbys, limits: EngineLimits,
-        figures: EngineFigures, hash: @escaping HashFunction, owed: @escaping @Sendable (LogError) -> Void,
+        figures: EngineFigures, hash: @escaping HashFunction, owed: @escaping @Sendable (PlayerID, LogError) -> Void,
         told: @escaping @Sendable (LogError, _ adds: Bool) -> StoreError = { error, _ in StoreError(error) },
         appended: @escaping @Sendable (SealedBlock) -> Void
     ) throws {
@@ -267,8 +267,8 @@ final class Appender: Sendable {
         }
         var isOwed: StoreError?
         do throws(LogError) {
-            try log.eraseNames(block, places) { error in
-                owed(error)
+            try log.eraseNames(block, places) { account, error in
+                owed(account, error)
                 isOwed = StoreError(.unknown, "block \(block.number) is durable, and a name is owed: \(error)")
             }
         } catch {

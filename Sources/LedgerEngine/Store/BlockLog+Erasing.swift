@@ -29,11 +29,11 @@ extension BlockLog {
     /// erased already stays so.
     /// - Parameters:
     ///   - places: where these stand, as far as that was looked up.
-    ///   - owed: told why a name cannot be erased before somebody mends the log.
+    ///   - owed: told of which account a name cannot be erased before somebody mends the log, and why.
     /// - Throws: ``LogError`` `unknown`. The block is durable all the same; ``eraseLastNames(through:owed:)`` does the
     ///   rest.
     func eraseNames(
-        _ block: Block, _ places: NamePlaces = NamePlaces(), owed: (LogError) -> Void
+        _ block: Block, _ places: NamePlaces = NamePlaces(), owed: (PlayerID, LogError) -> Void
     ) throws(LogError) {
         for row in block.rows.erasures { try eraseName(of: row.account, through: block.number, places, owed: owed) }
     }
@@ -41,7 +41,7 @@ extension BlockLog {
     /// Erases what a crash or a failure may have left of the names of the last block that has rows. Those of terms have
     /// none: after many elections of which nobody asked anything there are as many of them, so they are read in steps
     /// that double.
-    func eraseLastNames(through number: BlockNumber, owed: (LogError) -> Void) throws {
+    func eraseLastNames(through number: BlockNumber, owed: (PlayerID, LogError) -> Void) throws {
         var (end, step) = (number, BlockNumber(1))
         while end > 0 {
             let begin = max(end - step, 0)
@@ -74,7 +74,8 @@ extension BlockLog {
 
     /// Erases one name.
     func eraseName(
-        of account: PlayerID, through head: BlockNumber, _ places: NamePlaces = NamePlaces(), owed: (LogError) -> Void
+        of account: PlayerID, through head: BlockNumber, _ places: NamePlaces = NamePlaces(),
+        owed: (PlayerID, LogError) -> Void
     ) throws(LogError) {
         do throws(LogError) {
             guard let (adding, erased) = try erasure(of: account, through: head, places) else {
@@ -82,7 +83,7 @@ extension BlockLog {
             }
             if erased != adding.redactable { try redact(adding.number, erased) }
         } catch {
-            if error.isOfBlock { return owed(error) }
+            if error.isOfBlock { return owed(account, error) }
             // Not appended would mean that nothing happened.
             throw LogError(.unknown, error.description)
         }

@@ -128,8 +128,11 @@ package final class Engine: Store, @unchecked Sendable {
         self.report = report
         // Before a block is added: a log that went back in time is left as it is.
         try projection.check(against: log)
-        let owed: @Sendable (LogError) -> Void = { error in
+        let owed: @Sendable (PlayerID, LogError) -> Void = { account, error in
             report(.nameOwed("\(error)"))
+            if let node {
+                do throws(LogError) { try node.log.owe(account) } catch { report(.owedNameNotNoted("\(error)")) }
+            }
             guard let names else { return }
             do { try names.owe() } catch { report(.owedNameNotNoted("\(names.place): \(error)")) }
         }
@@ -200,7 +203,9 @@ package final class Engine: Store, @unchecked Sendable {
             let follower = LogFollower(
                 $0, appender: appender, projector: tables.projector, blocks: standbys.feed, entries: entries,
                 limits: configuration.limits, hash: hash, report: report)
-            return Leadership($0, follower, leading, appender, committing, report: report)
+            return Leadership(
+                $0, follower, leading, appender, committing,
+                owedMilliseconds: configuration.limits.nodeOwedMilliseconds, report: report)
         }
         do {
             if let follower {

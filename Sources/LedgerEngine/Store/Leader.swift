@@ -17,7 +17,7 @@ struct Leader {
     private let log: any BlockLog
     private let hash: HashFunction
     private let retryMilliseconds: UInt64
-    private let owed: @Sendable (LogError) -> Void
+    private let owed: @Sendable (PlayerID, LogError) -> Void
     private let report: @Sendable (LedgerEvent) -> Void
     private var state = State.leads
     /// The last term in which it took the lead.
@@ -26,7 +26,7 @@ struct Leader {
     /// - Parameter owed: told why a name cannot be erased before somebody mends the log.
     init(
         _ log: any BlockLog, retryMilliseconds: UInt64, hash: @escaping HashFunction,
-        owed: @escaping @Sendable (LogError) -> Void, report: @escaping @Sendable (LedgerEvent) -> Void
+        owed: @escaping @Sendable (PlayerID, LogError) -> Void, report: @escaping @Sendable (LedgerEvent) -> Void
     ) {
         self.log = log
         self.hash = hash

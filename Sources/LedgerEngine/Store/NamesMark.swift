@@ -83,14 +83,14 @@ extension NamesMark {
     ///   - owed: told why a name cannot be erased before somebody mends the log.
     func settle(
         _ differences: NameDifferences, in log: any BlockLog, through head: BlockNumber, _ reading: () throws -> Void,
-        _ report: (LedgerEvent) -> Void, owed: (LogError) -> Void
+        _ report: (LedgerEvent) -> Void, owed: (PlayerID, LogError) -> Void
     ) throws {
         var isOwed = !differences.unread.isEmpty
         do {
             for account in differences.owed {
                 try reading()
-                try log.eraseName(of: account, through: head) { error in
-                    owed(error)
+                try log.eraseName(of: account, through: head) { account, error in
+                    owed(account, error)
                     isOwed = true
                 }
             }

@@ -26,7 +26,7 @@ struct Standby: Sendable {
     ///   settled before anything is appended.
     /// - Throws: ``LogError``, or what is wrong with the last block.
     static func open(
-        _ log: any BlockLog, leader: String, hash: @escaping HashFunction, owed: (LogError) -> Void,
+        _ log: any BlockLog, leader: String, hash: @escaping HashFunction, owed: (PlayerID, LogError) -> Void,
         report: (LedgerEvent) -> Void, now: (_ last: Timestamp?) -> Timestamp
     ) throws -> (opened: OpenedLog, mustSettle: Bool) {
         var mustSettle = false

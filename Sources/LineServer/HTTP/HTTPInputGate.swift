@@ -4,6 +4,9 @@ import NIOHTTP1
 /// Stands before what decodes HTTP, and holds back what comes behind a request until that is answered. What is handed
 /// on goes in small pieces, so no more is decoded ahead than the parts of one piece.
 ///
+/// To decode takes time: a body in chunks of one byte a hundred times as long as one in a piece. So it waits for turns
+/// (``LoopShares``) of whose request was the last, but for a connection's first piece, which says who that is.
+///
 /// What stands behind it asks to read, as of a socket, and is given what is held before more is read. While a request
 /// is not answered some more is read ahead: over TLS only who reads learns that a client closes its side.
 ///
@@ -23,6 +26,12 @@ final class HTTPInputGate: ChannelDuplexHandler {
     private var held = HeldInput()
     /// Whether more was asked for, and nothing was handed on since.
     private var isAsked = false
+    /// Whether the connection's first piece was handed on.
+    private var hasBegun = false
+    /// Whether a turn is to come in which more is handed on.
+    private var isTurnAwaited = false
+    /// What was read since something was last handed on.
+    private var readBytes = 0
     /// Whether the client sends nothing more, and that is not handed on yet: it stands behind what is held.
     private var isEndHeld = false
     private var isGoingOn = false
@@ -44,7 +53,9 @@ final class HTTPInputGate: ChannelDuplexHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        held.append(unwrapInboundIn(data))
+        let bytes = unwrapInboundIn(data)
+        readBytes += bytes.readableBytes
+        held.append(bytes)
     }
 
     func channelReadComplete(context: ChannelHandlerContext) { goOn() }
@@ -69,12 +80,7 @@ final class HTTPInputGate: ChannelDuplexHandler {
         guard let context, !isGoingOn else { return }
         isGoingOn = true
         defer { isGoingOn = false }
-        while isAsked && !isEmpty && !server.isHolding {
-            isAsked = false
-            handOn(context)
-            // So does the channel behind each of its readings.
-            context.pipeline.syncOperations.read()
-        }
+        while isAsked && !isEmpty && !server.isHolding && !isTurnAwaited { askForTurn() }
         if isEndHeld && isEmpty {
             isEndHeld = false
             context.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
@@ -82,15 +88,34 @@ final class HTTPInputGate: ChannelDuplexHandler {
         if isAsked && held.count < limits.heldInputBytesMax { context.read() }
     }
 
-    /// Hands pieces on, up to one that has the end of a request.
-    private func handOn(_ context: ChannelHandlerContext) {
+    private func askForTurn() {
+        guard let connection = server.connection else { preconditionFailure("nothing stands behind it") }
+        let (isFirst, bytes) = (!hasBegun, readBytes)
+        (hasBegun, isTurnAwaited, readBytes) = (true, true, 0)
+        connection.decode(bytes: bytes, waits: !isFirst, then: { [weak self] in self?.handedOn() }) { [weak self] in
+            self?.handOn(isFirst: isFirst)
+        }
+    }
+
+    /// Hands pieces on, up to one that has the end of a request, and for no longer than a turn.
+    private func handOn(isFirst: Bool) {
+        guard let context else { return }
+        (isAsked, isTurnAwaited) = (false, false)
+        let end = context.eventLoop.now + .nanoseconds(limits.loopTurnNanoseconds)
         var bytes = 0
-        while bytes < HTTPInputGate.readingBytes, !server.isHolding,
-            let piece = held.removeFirst(limits.pieceBytesMax)
-        {
+        repeat {
+            let bytesMax = isFirst ? limits.firstPieceBytesMax : limits.pieceBytesMax
+            guard let piece = held.removeFirst(bytesMax) else { return }
             bytes += piece.readableBytes
             context.fireChannelRead(wrapInboundOut(piece))
-        }
+        } while !isFirst && bytes < HTTPInputGate.readingBytes && !server.isHolding && context.eventLoop.now < end
+    }
+
+    private func handedOn() {
+        guard let context else { return }
         context.fireChannelReadComplete()
+        // So does the channel behind each of its readings.
+        context.pipeline.syncOperations.read()
+        goOn()
     }
 }

@@ -332,7 +332,7 @@ final class HTTPServerHandler: ChannelDuplexHandler {
             let begin = context.eventLoop.now
             phase = .idle
             goThroughBehind(context)
-            connection?.decoded(bytes: 0, since: begin)
+            connection?.charge(since: begin)
             channelReadComplete(context: context)
         }
         gate?.goOn()

@@ -29,6 +29,8 @@ private struct SettingsReader {
     private var sources: SettingSources
     /// Whether clients need a token.
     private var needsTokens = false
+    /// Whether the network between machines is said to be safe without TLS.
+    private var allowsInsecurePlaintext = false
     /// Those that tokens name, whichever they are.
     private var currenciesOfTokens: [NamedCurrency] = []
 
@@ -65,8 +67,9 @@ private struct SettingsReader {
         settings.access = access(serves: serves)
         settings.currenciesOfTokens = currenciesOfTokens
         settings.tls = tls()
-        settings.allowsInsecurePlaintext = sources.boolean(.insecurePlaintext) ?? false
-        settings.tracing = tracing(allowsInsecurePlaintext: settings.allowsInsecurePlaintext)
+        allowsInsecurePlaintext = sources.boolean(.insecurePlaintext) ?? false
+        settings.allowsInsecurePlaintext = allowsInsecurePlaintext
+        settings.tracing = tracing()
         settings.ledgers = ledgers(&settings)
         checkLedgers(ofTokens: settings.access)
         sources.refuseUnknownVariables()
@@ -76,7 +79,7 @@ private struct SettingsReader {
     }
 
     /// `nil` where nothing is traced.
-    private mutating func tracing(allowsInsecurePlaintext: Bool) -> TracingSettings? {
+    private mutating func tracing() -> TracingSettings? {
         let ratio = sources.number(.tracingRatio, in: 0...1)
         if sources.given(.tracingRatio) != nil { sources.require(.tracingEndpoint, because: "tracing.ratio is") }
         guard let given = sources.filled(.tracingEndpoint) else { return nil }
@@ -314,6 +317,7 @@ private struct SettingsReader {
             }
         }
         let tls = clientTLS(.followCA, .followCertificate, .followKey)
+        refuseClear(.followToken, sentTo: leader, tls, .followCA)
         guard let leader, let name else { return nil }
         return LedgerSettings.Follow(leader: leader, token: token, name: name, tls: tls)
     }
@@ -329,7 +333,7 @@ private struct SettingsReader {
         let weight = sources.integer(.nodeWeight, in: 1...100)
         let lease = sources.integer(.nodeLease, in: 500...60_000)
         let requiresStandby = sources.boolean(.nodeSynchronous) ?? false
-        let passing = passing()
+        let passing = passing(from: address)
         guard sources.given(.nodeLog) != nil || sources.isFaulty(.nodeLog) else {
             for setting in Setting.allCases where setting.names[0] == "node" && sources.given(setting) != nil {
                 sources.note("is of no use without node.log", setting)
@@ -361,8 +365,25 @@ private struct SettingsReader {
         return node
     }
 
+    /// A token goes to another machine in clear only where the operator says that the network is safe.
+    /// - Parameter ca: the setting that is missing then.
+    private mutating func refuseClear(
+        _ token: Setting, sentTo address: ServerAddress?, _ tls: ClientTLSFiles?, _ ca: Setting
+    ) {
+        guard let address, !address.isLocal, tls == nil, !allowsInsecurePlaintext, sources.given(token) != nil else {
+            return
+        }
+        if sources.isFaulty(ca) { return }
+        sources.note(
+            """
+            is required, for \(token.rawValue) goes to other machines: or set insecurePlaintext where the network is \
+            safe without it
+            """, ca)
+    }
+
     /// `nil` where a node passes nothing on.
-    private mutating func passing() -> LedgerSettings.Passing? {
+    /// - Parameter address: this node's. Where other machines reach it, other nodes are on other machines.
+    private mutating func passing(from address: ServerAddress?) -> LedgerSettings.Passing? {
         let passesOn = sources.boolean(.nodePassesOn)
         let token = sources.filled(.nodeToken)?.text
         let tls = clientTLS(.nodeCA, .nodeCertificate, .nodeKey)
@@ -370,6 +391,7 @@ private struct SettingsReader {
             sources.require(.nodeToken, because: "node.passesOn is true, and tokens are")
         }
         let passes = passesOn ?? (token != nil || !needsTokens)
+        if passes { refuseClear(.nodeToken, sentTo: address, tls, .nodeCA) }
         return passes ? LedgerSettings.Passing(token: token, tls: tls) : nil
     }
 

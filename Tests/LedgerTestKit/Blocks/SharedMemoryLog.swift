@@ -15,6 +15,9 @@ package final class SharedMemoryLog: SharedLog {
             /// Whether the leader was not heard of for a whole lease.
             var isOver = true
             var wantedBy: String?
+            /// Whether no name can be overwritten.
+            var isDamaged = false
+            var owed: Set<PlayerID> = []
         }
 
         fileprivate let state = Mutex(State())
@@ -36,6 +39,12 @@ package final class SharedMemoryLog: SharedLog {
 
         /// The leader is not heard of for a whole lease: any node may take the lead.
         package func endLease() { state.withLock { $0.isOver = true } }
+
+        /// Whether no name can be overwritten.
+        package func damage(_ isDamaged: Bool) { state.withLock { $0.isDamaged = isDamaged } }
+
+        /// Accounts whose names were noted to be erased still.
+        package var owed: Set<PlayerID> { state.withLock { $0.owed } }
     }
 
     private struct Plan {
@@ -201,7 +210,25 @@ package final class SharedMemoryLog: SharedLog {
     package func redact(_ number: BlockNumber, _ redactable: [UInt8]) throws(LogError) {
         try checkIsReached()
         try checkLeads()
+        if store.state.withLock({ $0.isDamaged }) {
+            throw LogError(.corrupt, "block \(number): the test has damaged it")
+        }
         store.state.withLock { $0.blocks[Int(number) - 1].redactable = redactable }
+    }
+
+    package func owe(_ account: PlayerID) throws(LogError) {
+        try checkIsReached()
+        store.state.withLock { _ = $0.owed.insert(account) }
+    }
+
+    package func owed() throws(LogError) -> [PlayerID] {
+        try checkIsReached()
+        return store.owed.sorted()
+    }
+
+    package func paid(_ account: PlayerID) throws(LogError) {
+        try checkIsReached()
+        store.state.withLock { _ = $0.owed.remove(account) }
     }
 
     package func checkRedactable(_ number: BlockNumber) throws(LogError) { try checkIsReached() }

@@ -43,10 +43,11 @@ struct TestServer {
     }
 
     private static func member(
-        _ name: String?, _ app: App, _ ledger: RunningLedger, folder: String? = nil, standby: StandbyStanding? = nil
+        _ name: String?, _ app: App, _ ledger: RunningLedger, handOver: (@Sendable () -> Void)?, folder: String? = nil,
+        standby: StandbyStanding? = nil
     ) -> ServedLedgers.Member {
         let name = name.flatMap { LedgerName($0) }
-        return ServedLedgers.Member(name: name, app: app, ledger: ledger, folder: folder) {
+        return ServedLedgers.Member(name: name, app: app, ledger: ledger, handOver: handOver, folder: folder) {
             LedgerInfo(
                 name: name, environment: app.environment.rawValue, bundleID: app.bundleID, engine: ledger.engine,
                 currencies: [], standby: standby)
@@ -56,6 +57,7 @@ struct TestServer {
     /// Runs a server while `body` runs, and shuts it down.
     /// - Parameters:
     ///   - others: where there are some, its own ledger is called `main`.
+    ///   - handOver: gives each ledger's lead to another node.
     ///   - folder: where its own ledger is said to be.
     ///   - standby: what its own ledger says of whom it follows.
     ///   - exporter: where requests, and batches of its own ledger, are traced.
@@ -64,7 +66,8 @@ struct TestServer {
         listenHTTP: [ServerAddress] = [], listenConsole: [ServerAddress] = [], listenMetrics: [ServerAddress] = [],
         tokens: [Token] = [], tls: ServerConfiguration.TLS? = nil, needsCertificatesOverHTTP: Bool = true,
         allowsInsecurePlaintext: Bool = false, socketMode: UInt32 = ServerConfiguration.socketModeDefault,
-        verifier: Verifier? = nil, beside others: [Other] = [], folder: String? = nil, standby: StandbyStanding? = nil,
+        verifier: Verifier? = nil, beside others: [Other] = [], handOver: (@Sendable () -> Void)? = nil,
+        folder: String? = nil, standby: StandbyStanding? = nil,
         exporter: TraceExporter? = nil, logs: LogCapture = LogCapture(),
         now: @escaping @Sendable () -> Int64 = now, clock: @escaping @Sendable () -> UInt64 = { 0 },
         limits: (inout ServerLimits) -> Void = { _ in },
@@ -83,12 +86,16 @@ struct TestServer {
         let ledger = try RunningLedger(
             store: store, verifier: verifier, limits: ofEngine,
             figures: EngineFigures(tracesCommits: exporter != nil), now: now, report: report)
-        var members = [member(others.isEmpty ? nil : "main", verifier.app, ledger, folder: folder, standby: standby)]
+        var members = [
+            member(
+                others.isEmpty ? nil : "main", verifier.app, ledger, handOver: handOver, folder: folder,
+                standby: standby)
+        ]
         for (place, other) in others.enumerated() {
             let ledger = try RunningLedger(
                 place: place + 1, store: other.store, verifier: other.app.verifier, limits: ofEngine, now: now,
                 report: report)
-            members.append(member(other.name, other.app.app, ledger))
+            members.append(member(other.name, other.app.app, ledger, handOver: handOver))
         }
         let ledgers = ServedLedgers(version: "test", members: members)
         let loops = MultiThreadedEventLoopGroup(numberOfThreads: chosen.eventLoopThreads)
