@@ -46,6 +46,8 @@ extension WireError {
 
     private init(_ error: StoreError) {
         switch error.kind {
+        case .unavailable where error.isOfLog && error.isOfRead:
+            self.init(.storageUnavailable, "the ledger cannot be read now; send this again later")
         case .unavailable where error.isOfLog:
             self.init(.storageUnavailable, "the ledger cannot be written to now; send this again later")
         case .unavailable: self = .storageUnavailable

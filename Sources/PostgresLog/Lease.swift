@@ -37,6 +37,21 @@ package struct PostgresLeader: Hashable, Sendable {
     package var movedTo = ""
 }
 
+/// One taking of the lead, as the leader's row has it until the next. Terms alone do not tell two of them apart: where
+/// the database loses the commit of one, or somebody lowers the row's term, the next has the same term or a lower one.
+struct PostgresTaking: Hashable, Sendable {
+    var reign: Int64 = 0
+    /// The session that took it, which is no other's.
+    var backendPID: Int64 = 0
+    var backendStart: Int64 = 0
+}
+
+extension PostgresLeader {
+    var taking: PostgresTaking {
+        PostgresTaking(reign: reign, backendPID: backendPID, backendStart: backendStart)
+    }
+}
+
 /// What a challenger knows of another's lease: when it first saw what it sees still. It compares no clocks. Whoever
 /// looks at the leader's row tells it: a challenger that has watched for a whole lease does not begin anew.
 struct LeaseWatch {
@@ -52,13 +67,13 @@ struct LeaseWatch {
     private var first: (leader: PostgresLeader, time: UInt64)?
 
     /// - Parameters:
-    ///   - reign: that which this process took last: of its own lease it knows itself. Another of the same name is as
-    ///     any other: it may be cut off, and not know yet that this one was started in its place.
+    ///   - isOwn: whether the row is of this process's last taking: of its own lease it knows itself. Another of the
+    ///     same name is as any other: it may be cut off, and not know yet that this one was started in its place.
     ///   - asked: a time before the row was read. Only at that time the lease had not been renewed for certain: where
     ///     the challenger stood still since, it may have been.
     ///   - now: a time after the row was read.
-    mutating func see(_ leader: PostgresLeader, reign: Int64, asked: UInt64, now: UInt64) -> Finding {
-        if leader.leaseMilliseconds == 0 || leader.reign == reign { return .over }
+    mutating func see(_ leader: PostgresLeader, isOwn: Bool, asked: UInt64, now: UInt64) -> Finding {
+        if leader.leaseMilliseconds == 0 || isOwn { return .over }
         guard let first else {
             first = (leader, now)
             return .runs

@@ -66,8 +66,11 @@ package final class PostgresInspection: LogInspector {
         if ledger.count == 1, format != PostgresSchema.format {
             damage("the table \(schema.name).ledger names the form \(format), which this version does not know")
         }
+        if ledger.count == 1, !PostgresRanges.partitionBlocks.contains(partitionBlocks) {
+            damage("the table \(schema.name).ledger names \(partitionBlocks) blocks of a partition")
+        }
         if ledger.count == 1, identity == nil { damage("the table \(schema.name).ledger does not say whose it is") }
-        head = try LogHead(try reader.run(schema.head)) { words in
+        head = try LogHead(try reader.run(schema.head), schema) { words in
             PostgresFault(.decided(.corrupt), words)
         }
         try inspectLeader()
@@ -79,9 +82,7 @@ package final class PostgresInspection: LogInspector {
         guard let leader = PostgresLeader(rows) else {
             return damage("the table \(schema.name).leader has \(rows.count) rows; it has one")
         }
-        if leader.leaseMilliseconds < 0 || leader.renewals < 0 || leader.reign < 0 {
-            damage("the table \(schema.name).leader has a number below 0")
-        }
+        leader.faults(in: "\(schema.name).leader").forEach(damage)
         if leader.leaseMilliseconds > 0, leader.node.isEmpty {
             damage("the table \(schema.name).leader has a lease of nobody")
         }
@@ -104,7 +105,7 @@ package final class PostgresInspection: LogInspector {
             if !tables.flag(row, 3) { damage("\(words) is unlogged: a crash would empty it") }
             if tables.flag(row, 4) { damage("\(words) has row security, which may hide rows") }
             if tables.number(row, 5) != 0 { damage("\(words) has triggers or rules, and must have none") }
-            guard table.hasPrefix("block_"), partitionBlocks > 0 else { continue }
+            guard table.hasPrefix("block_"), PostgresRanges.partitionBlocks.contains(partitionBlocks) else { continue }
             guard let partition = Int64(table.dropFirst("block_".count)), partition >= 0,
                 partition <= Int64.max / partitionBlocks - 2,
                 tables.text(row, 6) == PostgresSchema.bound(of: partition, blocks: partitionBlocks)
@@ -114,7 +115,7 @@ package final class PostgresInspection: LogInspector {
             }
             partitions.insert(partition)
         }
-        guard let head, partitionBlocks > 0 else { return }
+        guard let head, PostgresRanges.partitionBlocks.contains(partitionBlocks) else { return }
         for partition in 0...(head.number - 1) / partitionBlocks where !partitions.contains(partition) {
             damage("the table \(schema.name).block lacks its partition block_\(partition)")
         }

@@ -37,10 +37,10 @@ package final class PostgresLog: SharedLog {
 
         /// - Parameters:
         ///   - leader: the row, as it was just read.
-        ///   - reign: that which this process took last.
+        ///   - own: what this process took last.
         ///   - asked: when it was not read yet.
-        func see(_ leader: PostgresLeader, reign: Int64, asked: UInt64) -> LeaseWatch.Finding {
-            lease.withLock { $0.see(leader, reign: reign, asked: asked, now: now()) }
+        func see(_ leader: PostgresLeader, own: PostgresTaking, asked: UInt64) -> LeaseWatch.Finding {
+            lease.withLock { $0.see(leader, isOwn: leader.taking == own, asked: asked, now: now()) }
         }
     }
 
@@ -51,8 +51,8 @@ package final class PostgresLog: SharedLog {
         var isBound = false
         /// Until when this node leads for certain.
         var leaseEnd: UInt64 = 0
-        /// In which this node had the lead last.
-        var reign: Int64 = 0
+        /// By which this node had the lead last.
+        var taking = PostgresTaking()
     }
 
     private init(
@@ -133,14 +133,17 @@ package final class PostgresLog: SharedLog {
                     .decided(.corrupt),
                     "the schema \(schema.name) has the ledger of another app or environment")
             }
-            let head = try LogHead(try reader.run(schema.head)) { words in
+            let head = try LogHead(try reader.run(schema.head), schema) { words in
                 PostgresFault(.decided(.corrupt), words)
             }
+            // What is wrong with its numbers is told by whoever looks at it next, and may be mended meanwhile.
             let leader = PostgresLeader(try reader.run(schema.leader))
             if let moved = leader.flatMap(configuration.refusal) { throw PostgresFault(.decided(.corrupt), moved) }
+            let partitionBlocks = try rows.number(
+                0, 2, in: PostgresRanges.partitionBlocks, "\(schema.name).ledger.partition_blocks")
             let watch = Watch(now)
             let writer = PostgresWriter(
-                configuration, schema, partitionBlocks: rows.number(0, 2), now: now, see: watch.see)
+                configuration, schema, partitionBlocks: partitionBlocks, now: now, see: watch.see)
             return PostgresLog(
                 configuration, schema, version: reader.serverVersion, head, reader, writer, watch, now: now)
         } catch {
@@ -159,7 +162,7 @@ package final class PostgresLog: SharedLog {
     /// - Throws: ``LogError`` `unknown` where it cannot be read now.
     package func leader() throws(LogError) -> PostgresLeader? {
         try reading("asking who leads") { (reader) throws(PostgresFault) in
-            PostgresLeader(try reader.run(schema.leader))
+            try PostgresLeader(checked: try reader.run(schema.leader), schema)
         }
     }
 
@@ -167,16 +170,20 @@ package final class PostgresLog: SharedLog {
 
     package func standing() throws(LogError) -> LogStanding {
         let milliseconds = min(configuration.answerMilliseconds, PostgresLogLimits.lookMilliseconds)
+        let before = known.withLock { $0.taking }
         let found = try reader.withLock(withinMilliseconds: milliseconds) { (reader) throws(LogError) in
             guard let reader else { throw closed }
             do throws(PostgresFault) {
                 let asked = now()
                 let rows = try reader.run(schema.standing, milliseconds: milliseconds)
-                guard let leader = PostgresLeader(rows) else {
+                guard let leader = try PostgresLeader(checked: rows, schema) else {
                     throw PostgresFault(.decided(.corrupt), "the table \(schema.name).leader has no row")
                 }
                 if let moved = configuration.refusal(of: leader) { throw PostgresFault(.decided(.unknown), moved) }
-                return (leader, asked, rows.number(0, 8), Int(clamping: rows.number(0, 9)), rows.text(0, 10))
+                let block = try rows.number(
+                    0, 8, in: 0...PostgresRanges.blockNumbers.upperBound, "\(schema.name).block.id of the last block")
+                let weight = try rows.number(0, 9, in: PostgresRanges.weights, "\(schema.name).leader.weight")
+                return (leader, asked, block, Int(weight), rows.text(0, 10))
             } catch {
                 throw error.reading("asking how the log stands")
             }
@@ -184,22 +191,29 @@ package final class PostgresLog: SharedLog {
         guard let (leader, asked, block, weight, wantedBy) = found else {
             throw LogError(.unknown, "asking how the log stands: what was read before is not answered")
         }
-        let (isBound, reign) = known.withLock { ($0.isBound, $0.reign) }
-        let isOver = watch.see(leader, reign: reign, asked: asked) == .over
-        if leader.reign > reign, isBound {
+        let (isBound, taking) = known.withLock { ($0.isBound, $0.taking) }
+        let isOver = watch.see(leader, own: taking, asked: asked) == .over
+        if isBound, isOther(leader, since: before) {
             // Where its session waits for an answer, a later look does it.
             _ = writer.withLock(withinMilliseconds: PostgresLogLimits.confirmMilliseconds) { writer in
-                guard let writer, leader.reign > writer.reign else { return }
+                guard let writer, writer.taking == taking else { return }
                 writer.follow()
                 note(writer)
             }
         }
-        // This one may have taken the lead meanwhile.
-        let isOther = leader.reign > known.withLock { $0.reign }
+        let isOther = isOther(leader, since: before)
         let other = LogLeader(node: leader.node, address: leader.address, weight: weight)
         return LogStanding(
             leader: isOver || !isOther ? nil : other, block: block,
             wantedBy: wantedBy.isEmpty || wantedBy == configuration.node ? nil : wantedBy)
+    }
+
+    /// Whether the row is of another's taking than this process's last, also where its term is no higher.
+    /// - Parameter before: what this process had taken before the row was read. Where it has taken the lead since, the
+    ///   row may be older than that.
+    private func isOther(_ leader: PostgresLeader, since before: PostgresTaking) -> Bool {
+        let taking = known.withLock { $0.taking }
+        return leader.taking != taking && (taking == before || leader.reign > taking.reign)
     }
 
     package func askForLead() throws(LogError) {
@@ -271,7 +285,7 @@ package final class PostgresLog: SharedLog {
 
     private func note(_ writer: PostgresWriter) {
         known.withLock { known in
-            known.reign = writer.reign
+            known.taking = writer.taking
             switch writer.state {
             case .leads:
                 known.head = writer.head

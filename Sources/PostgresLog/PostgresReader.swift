@@ -131,8 +131,10 @@ final class PostgresReader {
         guard last == nil || last?.hash == previous else {
             throw corrupt(number, "it does not continue the block before it")
         }
+        let term = rows.number(row, 1)
+        guard PostgresRanges.blockTerms.contains(term) else { throw corrupt(number, "its row names term \(term)") }
         return SealedBlock(
-            number: number, term: rows.number(row, 1), previous: previous, hash: stored, body: Array(body),
+            number: number, term: term, previous: previous, hash: stored, body: Array(body),
             redactable: Array(rows.bytes(row, 5)))
     }
 

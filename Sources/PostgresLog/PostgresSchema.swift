@@ -134,7 +134,7 @@ struct PostgresSchema {
                     backend_start = (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()),
                     lease_ms = $5::bigint, renewals = renewals + 1, renewed = clock_timestamp(), weight = $6::bigint,
                     wanted_by = ''
-                WHERE term = $1::bigint AND renewals = $2::bigint RETURNING term
+                WHERE term = $1::bigint AND renewals = $2::bigint RETURNING term, backend_pid, backend_start
                 """)
     }
 

@@ -18,12 +18,13 @@ final class PostgresWriter {
     private let schema: PostgresSchema
     private let now: @Sendable () -> UInt64
     /// Notes the leader's row, and says what is known of its lease since it was first seen so.
-    private let see: @Sendable (PostgresLeader, _ reign: Int64, _ asked: UInt64) -> LeaseWatch.Finding
+    private let see: @Sendable (PostgresLeader, _ own: PostgresTaking, _ asked: UInt64) -> LeaseWatch.Finding
 
     private(set) var state = State.follows
     private(set) var head: LogHead?
     private var session: WritingSession?
-    private(set) var reign: Int64 = 0
+    /// That of this process which was the last.
+    private(set) var taking = PostgresTaking()
     private(set) var lease: Lease
     private var partitions: PartitionMaker
 
@@ -31,7 +32,7 @@ final class PostgresWriter {
     init(
         _ configuration: PostgresLogConfiguration, _ schema: PostgresSchema, partitionBlocks: Int64,
         now: @escaping @Sendable () -> UInt64,
-        see: @escaping @Sendable (PostgresLeader, _ reign: Int64, _ asked: UInt64) -> LeaseWatch.Finding
+        see: @escaping @Sendable (PostgresLeader, _ own: PostgresTaking, _ asked: UInt64) -> LeaseWatch.Finding
     ) {
         self.see = see
         self.configuration = configuration
@@ -40,6 +41,8 @@ final class PostgresWriter {
         self.now = now
         lease = Lease(milliseconds: configuration.leaseMilliseconds, begin: 0)
     }
+
+    private var reign: Int64 { taking.reign }
 
     // MARK: - Leading
 
@@ -90,7 +93,7 @@ final class PostgresWriter {
             let asked = now()
             let leader = try leader(session)
             if let moved = configuration.refusal(of: leader) { throw refuse(moved) }
-            switch see(leader, reign, asked) {
+            switch see(leader, taking, asked) {
             case .over: return leader
             case .renewed: throw follow(leader)
             case .runs:
@@ -100,7 +103,7 @@ final class PostgresWriter {
     }
 
     private func leader(_ session: WritingSession) throws(PostgresFault) -> PostgresLeader {
-        guard let leader = PostgresLeader(try session.run(schema.leader)) else {
+        guard let leader = try PostgresLeader(checked: try session.run(schema.leader), schema) else {
             throw refuse("the table \(schema.name).leader has no row")
         }
         return leader
@@ -133,9 +136,10 @@ final class PostgresWriter {
             ])
         guard taken.count == 1 else { throw follow(try leader(session)) }
         let rows = try session.run(schema.head)
-        let head = try LogHead(rows, refuse)
+        let head = try LogHead(rows, schema, refuse)
         try partitions.begin(at: (head?.number ?? 0) + 1, session)
-        reign = taken.number(0, 0)
+        taking = PostgresTaking(
+            reign: taken.number(0, 0), backendPID: taken.number(0, 1), backendStart: taken.number(0, 2))
         lease = Lease(milliseconds: configuration.leaseMilliseconds, begin: begin)
         self.head = head
         state = .leads(isProven: false)
@@ -187,7 +191,7 @@ final class PostgresWriter {
             guard try session.commit(schema.move, [.number(reign), .text(place)]).changed == 1 else {
                 throw superseded()
             }
-            let last = try LogHead(try session.run(schema.head), refuse)
+            let last = try LogHead(try session.run(schema.head), schema, refuse)
             guard last == head else {
                 throw PostgresFault(
                     .decided(.superseded), "block \(last?.number ?? 0) of another leader has come meanwhile")
@@ -375,7 +379,7 @@ final class PostgresWriter {
 }
 
 extension PostgresLeader {
-    /// `nil` where there is no row.
+    /// The row as it is; `nil` where there is none.
     init?(_ rows: PostgresRows) {
         guard rows.count == 1 else { return nil }
         reign = rows.number(0, 0)
@@ -386,15 +390,6 @@ extension PostgresLeader {
         backendPID = rows.number(0, 5)
         backendStart = rows.number(0, 6)
         movedTo = rows.text(0, 7)
-    }
-}
-
-extension LogHead {
-    /// The head that ``PostgresSchema/head`` answers; `nil` where there is no block.
-    init?(_ rows: PostgresRows, _ refuse: (String) -> PostgresFault) throws(PostgresFault) {
-        guard rows.count > 0 else { return nil }
-        guard let hash = Digest(Array(rows.bytes(0, 2))) else { throw refuse("the last block has no hash") }
-        self.init(number: rows.number(0, 0), term: rows.number(0, 1), hash: hash)
     }
 }
 #endif

@@ -1,3 +1,4 @@
+import FileLog
 import Foundation
 import Ledger
 import Logging
@@ -8,12 +9,13 @@ import PostgresLog
 
 /// A ledger whose log several nodes have in common.
 extension Composition {
-    /// Opens the log, and makes the folder of this node's own tables where there is none.
+    /// Opens the log, makes the folder of this node's own tables where there is none, and locks that.
     /// - Parameter create: whether the log is made where there is none.
-    /// - Throws: `LogError` for a log that cannot be opened.
+    /// - Throws: `LogError` for a log that cannot be opened, and for a folder that another process uses; ``FileError``
+    ///   for one that cannot be made.
     static func openSharedLog(
         _ settings: LedgerSettings, _ node: LedgerSettings.Node, create: Bool, logger: Logger
-    ) throws -> any SharedLog {
+    ) throws -> (log: any SharedLog, lock: FolderLock) {
         #if Postgres
         let configuration = PostgresLogConfiguration(
             uri: node.log, schema: node.schema, node: node.name, address: node.address.description,
@@ -30,8 +32,13 @@ extension Composition {
             }
         }
         let log = try PostgresLog.open(configuration, identity: identity, hash: sha256)
-        try FileManager.default.createDirectory(atPath: settings.path, withIntermediateDirectories: true)
-        return log
+        do {
+            try File.makeFolder(settings.path)
+            return (log, try FolderLock(settings.path))
+        } catch {
+            log.close()
+            throw error
+        }
         #else
         preconditionFailure("such a configuration was refused")
         #endif

@@ -115,6 +115,17 @@ extension Composition {
         return try ledgerSettings(config: config, ledger: ledger).path
     }
 
+    /// Refuses a command for ledgers in files where the log that it is to use is in PostgreSQL.
+    /// - Parameters:
+    ///   - path: goes before that of the configuration.
+    ///   - instead: what is to be done.
+    /// - Throws: ``Failure``, or ``ConfigurationError``.
+    static func checkIsInFiles(_ path: String?, config: String?, ledger: String?, instead: String) throws {
+        var isInPostgres = path.map(LogPlace.isURI) ?? false
+        if path == nil, config != nil { isInPostgres = try ledgerSettings(config: config, ledger: ledger).node != nil }
+        if isInPostgres { throw Failure("this ledger's log is in PostgreSQL: \(instead)") }
+    }
+
     private static let ledgerWithoutConfig = "--ledger: names a ledger of a configuration, so --config is required"
 
     /// The settings of the ledger that a command is for.

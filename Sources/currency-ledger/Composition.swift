@@ -109,7 +109,8 @@ enum Composition {
     ) {
         if settings.environment == .production { logger.warn(ofAnchorsBesideApples: signatures.anchors) }
         let node = try settings.node.map { own in
-            Node(try openSharedLog(settings, own, create: create, logger: logger), shares: shares)
+            let (log, lock) = try openSharedLog(settings, own, create: create, logger: logger)
+            return Node(log, shares: shares, lock: lock)
         }
         let log: any BlockLog
         if let node { log = node.log } else { log = try openLog(settings, create: create, logger: logger) }

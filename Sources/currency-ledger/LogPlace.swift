@@ -18,6 +18,11 @@ enum LogPlace: CustomStringConvertible {
     /// - Throws: ``Failure`` where the URI cannot be used, or this build has no PostgreSQL.
     init(_ text: String, defaultSchema: String = PostgresPlace.defaultSchema) throws(Failure) {
         guard LogPlace.isURI(text) else {
+            if let scheme = LogPlace.scheme(of: text) {
+                throw Failure(
+                    "\(scheme)://… is no place of a ledger's log: that is a folder, or "
+                        + "postgresql://HOST/DATABASE?schema=NAME")
+            }
             self = .folder(LedgerFolder(text))
             return
         }
@@ -42,6 +47,13 @@ enum LogPlace: CustomStringConvertible {
         #else
         throw PostgresPlace.absence
         #endif
+    }
+
+    /// That of a URI; `nil` for a path.
+    private static func scheme(of text: String) -> Substring? {
+        guard let end = text.firstRange(of: "://")?.lowerBound, end > text.startIndex else { return nil }
+        let scheme = text[..<end]
+        return scheme.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "+-.".contains($0)) } ? scheme : nil
     }
 
     static func isURI(_ text: String) -> Bool { text.hasPrefix("postgresql://") || text.hasPrefix("postgres://") }
@@ -191,7 +203,11 @@ enum PostgresPlace {
         let parameters = parts.count < 2 ? [] : parts[1].split(separator: "&")
         let prefix = "schema="
         let rest = parameters.filter { !$0.hasPrefix(prefix) }
-        let schema = parameters.last { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) }
+        let schemas = parameters.filter { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) }
+        guard schemas.count <= 1 else {
+            throw Failure("the URI names \(schemas.count) schemas (\(schemas.joined(separator: ", "))): it names one")
+        }
+        let schema = schemas.first
         let name = schema ?? defaultSchema
         guard PostgresLogConfiguration.isSchema(name) else {
             throw noSchema(name)

@@ -40,13 +40,14 @@ final class NodeRelay: LeaderRelay {
         node.whenLedAnew { [weak self] in self?.turn(to: $0) }
     }
 
-    var isNeeded: Bool { !node.leads }
+    var isNeeded: Bool { node.passesOn }
 
     func session(
         for client: String?, outlet: Outlet, deliver: @escaping @Sendable ([Reply]) -> Void
     ) -> any LeaderRelaySession {
         let session = NodeRelaySession(
-            outlet: outlet, deliver: deliver, connect: { [self] in try await connect(for: client) }, reply: reply
+            outlet: outlet, deliver: deliver, connect: { [self] in try await connect(for: client) }, reply: reply,
+            leaderless: { [node] in node.leaderless }
         ) { [weak self] session in
             _ = self?.sessions.withLock { $0.removeValue(forKey: ObjectIdentifier(session)) }
         }
@@ -107,6 +108,10 @@ final class NodeRelay: LeaderRelay {
 extension WireError {
     /// Whether it refuses what the client may not, and not the node that asks for it.
     fileprivate var isOfClient: Bool { reason == WireReason.forbidden.rawValue }
+
+    /// What is answered to whoever has asked a lead to be given away that nobody had for as long as it was tried.
+    fileprivate static let leaderless = WireError(
+        .notLeader, "no node leads at this moment: none can give the lead away")
 }
 
 /// What one client asks of the node that leads: everything that comes while some of it is under way is asked together
@@ -126,14 +131,17 @@ private final class NodeRelaySession: LeaderRelaySession {
     private let deliver: @Sendable ([Reply]) -> Void
     private let connect: @Sendable () async throws -> LedgerClient
     private let reply: @Sendable (Result<[UInt8], any Error>) -> Reply
+    private let leaderless: @Sendable () -> Int?
     private let closed: @Sendable (NodeRelaySession) -> Void
 
     init(
         outlet: Outlet, deliver: @escaping @Sendable ([Reply]) -> Void,
         connect: @escaping @Sendable () async throws -> LedgerClient,
         reply: @escaping @Sendable (Result<[UInt8], any Error>) -> Reply,
+        leaderless: @escaping @Sendable () -> Int?,
         closed: @escaping @Sendable (NodeRelaySession) -> Void
     ) {
+        self.leaderless = leaderless
         self.outlet = outlet
         self.deliver = deliver
         self.connect = connect
@@ -186,10 +194,18 @@ private final class NodeRelaySession: LeaderRelaySession {
     }
 
     private func ask(_ requests: [LedgerRequest]) async -> [Reply] {
+        let before = leaderless()
+        let results: [Result<[UInt8], any Error>]
         do {
-            return try await client().ask(requests).map(reply)
+            results = try await client().ask(requests)
         } catch {
-            return requests.map { _ in reply(.failure(error)) }
+            results = requests.map { _ in .failure(error) }
+        }
+        // A lead that nobody has is given away by nobody, however often that is asked.
+        let nobodyLed = before != nil && leaderless() == before
+        return zip(requests, results).map { request, result in
+            if nobodyLed, case .stepDown = request, case .failure = result { return .error(.leaderless) }
+            return reply(result)
         }
     }
 

@@ -84,20 +84,17 @@ struct Projecting {
 /// The folder of the tables that are computed, for one process at a time.
 private final class WorkFolder {
     let tables: String
-    private let lock: Int32
+    private let lock: FolderLock
 
+    /// - Throws: ``Failure`` for the folder of a ledger, `LogError` for one that another process uses.
     init(_ path: String) throws {
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-        tables = path + "/projection.sqlite"
-        lock = open(path + "/lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard lock >= 0 else { throw Failure("opening \(path)/lock: \(String(cString: strerror(errno)))") }
-        guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
-            close(lock)
-            throw Failure("\(path) is used by another process")
+        guard !FileManager.default.fileExists(atPath: LedgerFolder(path).log) else {
+            throw Failure("\(path) is a ledger's own folder: --work is a folder of this command's own")
         }
+        try File.makeFolder(path)
+        tables = path + "/projection.sqlite"
+        lock = try FolderLock(path)
     }
-
-    deinit { close(lock) }
 }
 
 /// A run from one failure to the next.

@@ -409,6 +409,43 @@ import Testing
         #expect { try NodeBench(Store(), "b", folder: b.folder) } throws: { "\($0)".contains("back in time") }
     }
 
+    /// An older copy of the log was put in its place while the node ran, and another node goes on with it: that one
+    /// would answer of another ledger than the one that was read here.
+    @Test func whatIsAskedOfANodeOfAnotherPastIsNotPassedOn() throws {
+        let store = Store()
+        let a = try NodeBench(store, "a")
+        let b = try NodeBench(store, "b", mayLead: false)
+        for number in 0..<5 { _ = try a.ask(.grant("g\(number)", "ann", 1)) }
+        #expect(try b.available("ann") == 5)
+        #expect(b.node.passesOn && !a.node.passesOn)
+        try a.engine.close()
+        let whole = store.blocks
+        store.replace(Array(whole.dropLast(3)))
+        let d = try NodeBench(store, "d")
+        #expect(try eventually { d.node.leads && !b.node.passesOn })
+        #expect(b.fault == .unavailable, "it may be an older standby that is asked for a moment")
+        var number = 0
+        func grow(to count: Int) throws {
+            while store.blocks.count < count {
+                _ = try d.ask(.grant("d\(number)", "ann", 100))
+                number += 1
+            }
+        }
+        // As many blocks as before, and the last one is another.
+        try grow(to: whole.count)
+        #expect(try eventually { Self.kind { _ = try b.available("ann") } == .corrupt })
+        #expect(!b.node.passesOn && b.fault == .corrupt)
+        try grow(to: whole.count + 3)
+        #expect(try eventually { Self.kind { _ = try b.available("ann") } == .corrupt })
+        #expect(!b.node.passesOn && b.fault == .corrupt)
+        #expect(!b.reports.contains { $0.contains("followsNode") && $0.contains("\"d\"") }, "\(b.reports)")
+        try d.engine.close()
+        store.replace(whole)
+        #expect(try eventually { b.node.passesOn }, "the right log is there again")
+        #expect(try eventually { (try? b.available("ann")) == 5 })
+        try b.engine.close()
+    }
+
     /// Leads that change hands all the time, under load: each key has one answer, and all nodes end with the same.
     @Test func keysHaveOneAnswerHoweverOftenTheLeadChangesHands() throws {
         let seed = Seed.drawn()

@@ -131,6 +131,8 @@ import Testing
         var error = StoreError(.unavailable, "the file system is read-only")
         error.isOfLog = true
         #expect(WireError(.store(error)).message == "the ledger cannot be written to now; send this again later")
+        error.isOfRead = true
+        #expect(WireError(.store(error)).message == "the ledger cannot be read now; send this again later")
         error = StoreError(.corrupt, "block 7 in segment file 1")
         error.isOfLog = true
         let words = "block 7 in segment file 1: sending this again does not help, the operator has to look"

@@ -18,33 +18,38 @@ import Testing
     @Test func aChallengerWaitsAWholeLeaseFromItsFirstLook() {
         var watch = LeaseWatch()
         #expect(
-            watch.see(Self.leader(renewals: 5), reign: 2, asked: 100 * Self.second, now: 100 * Self.second) == .runs)
+            watch.see(Self.leader(renewals: 5), isOwn: false, asked: 100 * Self.second, now: 100 * Self.second) == .runs
+        )
         #expect(
-            watch.see(Self.leader(renewals: 5), reign: 2, asked: 101 * Self.second - 1, now: 101 * Self.second - 1)
+            watch.see(Self.leader(renewals: 5), isOwn: false, asked: 101 * Self.second - 1, now: 101 * Self.second - 1)
                 == .runs)
         #expect(
-            watch.see(Self.leader(renewals: 5), reign: 2, asked: 101 * Self.second, now: 101 * Self.second) == .over)
+            watch.see(Self.leader(renewals: 5), isOwn: false, asked: 101 * Self.second, now: 101 * Self.second) == .over
+        )
     }
 
     /// It stood still between the server's answer and its look at the clock: the leader may have renewed its lease since.
     @Test func aChallengerThatStoodStillDoesNotTakeTheLeadOfALeaderThatIsThere() {
         var watch = LeaseWatch()
-        #expect(watch.see(Self.leader(renewals: 5), reign: 2, asked: 0, now: 1) == .runs)
-        #expect(watch.see(Self.leader(renewals: 5), reign: 2, asked: Self.second / 2, now: 60 * Self.second) == .runs)
-        #expect(watch.see(Self.leader(renewals: 5), reign: 2, asked: Self.second, now: 61 * Self.second) == .runs)
-        #expect(watch.see(Self.leader(renewals: 5), reign: 2, asked: Self.second + 1, now: 62 * Self.second) == .over)
+        #expect(watch.see(Self.leader(renewals: 5), isOwn: false, asked: 0, now: 1) == .runs)
+        #expect(
+            watch.see(Self.leader(renewals: 5), isOwn: false, asked: Self.second / 2, now: 60 * Self.second) == .runs)
+        #expect(watch.see(Self.leader(renewals: 5), isOwn: false, asked: Self.second, now: 61 * Self.second) == .runs)
+        #expect(
+            watch.see(Self.leader(renewals: 5), isOwn: false, asked: Self.second + 1, now: 62 * Self.second) == .over)
     }
 
     @Test func aRenewalIsRespected() {
         var watch = LeaseWatch()
-        #expect(watch.see(Self.leader(renewals: 5), reign: 2, asked: 0, now: 0) == .runs)
-        #expect(watch.see(Self.leader(renewals: 6), reign: 2, asked: 2 * Self.second, now: 2 * Self.second) == .renewed)
+        #expect(watch.see(Self.leader(renewals: 5), isOwn: false, asked: 0, now: 0) == .runs)
+        #expect(
+            watch.see(Self.leader(renewals: 6), isOwn: false, asked: 2 * Self.second, now: 2 * Self.second) == .renewed)
     }
 
     @Test func nobodyWaitsForALeadThatWasGivenBackOrForItsOwn() {
         var watch = LeaseWatch()
-        #expect(watch.see(Self.leader(renewals: 5, lease: 0), reign: 2, asked: 0, now: 0) == .over)
-        #expect(watch.see(Self.leader(renewals: 5), reign: 3, asked: 0, now: 0) == .over)
+        #expect(watch.see(Self.leader(renewals: 5, lease: 0), isOwn: false, asked: 0, now: 0) == .over)
+        #expect(watch.see(Self.leader(renewals: 5), isOwn: true, asked: 0, now: 0) == .over)
     }
 
     @Test func aLeaderCountsItsLeaseFromBeforeItAskedAndOnLessThanAllOfIt() {
@@ -229,6 +234,34 @@ import Testing
         while !isDone.withLock({ $0 }) { pause(milliseconds: 1) }
         #expect(!isAnswered.withLock { $0 }, "two processes led at once")
         #expect(try new.readAll() == [first, second])
+    }
+
+    /// The database lost the commits of a leader's takings, or somebody lowered the term in its row: the next leader's
+    /// term is then that of the former one, or is below it.
+    @Test(arguments: [1, 2])
+    func aFormerLeaderFollowsOneWhoseTermIsNoHigher(takings: Int) throws {
+        let ledger = try TestLedger()
+        var random = SplitMix64(seed: 9)
+        let a = try ledger.open(ledger.configuration(node: "a"))
+        let b = try ledger.open(ledger.configuration(node: "b"))
+        defer {
+            a.close()
+            b.close()
+        }
+        for _ in 0..<takings {
+            a.giveBack()
+            try a.settle()
+        }
+        #expect(try a.standing().leader == nil, "it is its own")
+        try ledger.session().run("UPDATE leader SET term = 0, node = '', address = '', lease_ms = 0, backend_pid = 0")
+        let first = try b.leadWithTestBlock(&random)
+        #expect(try b.leader()?.reign == 1)
+        #expect(try a.standing().leader?.node == "b")
+        #expect(logError { try a.confirmLead() } != nil, "it says that it leads still")
+        #expect(logError { try a.settle() }?.kind == .superseded, "it did not wait for the lease of the other")
+        let late = TestBlock.after(nil, term: 2, bodyBytes: 10, redactableBytes: 0, &random)
+        #expect(logError { try a.append(late) } != nil)
+        #expect(try a.readAll() == [first] && b.readAll() == [first])
     }
 
     /// Its node stalls in a transaction that holds the leader's row; no timeout of the server's ends that.

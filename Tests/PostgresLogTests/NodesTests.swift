@@ -322,6 +322,55 @@ import Testing
         #expect(reader.stop() == 0)
     }
 
+    /// Whoever asks for it is told so, after the ten seconds for which the next leader is waited for.
+    @Test func aLeadThatNobodyHasIsNotGivenAway() async throws {
+        let studio = try NodeStudio()
+        let a = try await studio.start("a")
+        let reader = try await studio.start("r", passesOn: true, more: #", "leads": false"#)
+        #expect(a.stop() == 0)
+        let ofReader = try await reader.client()
+        #expect(try await Self.eventually { try await ofReader.info().ledger.standby?.leader == "" })
+        let refusal = await Self.refusal { _ = try await ofReader.stepDown() }
+        #expect(refusal?.reason == "not_leader" && refusal?["address"] == nil, "\(refusal as Any)")
+        let told = try BuiltCommand.run(["step-down", "--server", reader.address])
+        #expect(told.status == 1 && told.output.contains("no node leads at this moment"), "\(told)")
+        #expect(reader.stop() == 0)
+    }
+
+    /// Two processes would write the same tables.
+    @Test func aNodesFolderIsThatOfOneProcess() async throws {
+        let studio = try NodeStudio()
+        let a = try await studio.start("a")
+        let words = "/tables-a is open for writing in another process; a ledger has one writer"
+        let settings = try String(contentsOfFile: "\(studio.folder)/a.json", encoding: .utf8)
+            .replacing("\(studio.address("a"))", with: "\(studio.address("e"))")
+            .replacing(#""name": "a""#, with: #""name": "e""#)
+        try settings.write(toFile: "\(studio.folder)/e.json", atomically: true, encoding: .utf8)
+        let second = try BuiltCommand.run(["serve", "--config", "\(studio.folder)/e.json"])
+        #expect(second.status == 1 && second.output.contains(words), "\(second)")
+        let log = studio.server.uri() + "&schema="
+        let projecting = try BuiltCommand.run([
+            "project", log + studio.schema, "--to", log + "tables_of_" + studio.schema, "--work",
+            "\(studio.folder)/tables-a",
+        ])
+        #expect(projecting.status == 1 && projecting.output.contains(words), "\(projecting)")
+        #expect(a.stop() == 0)
+        let again = try await studio.start("a")
+        #expect(again.stop() == 0)
+        // What is done with ledgers in files names what is done with this one instead.
+        let config = ["--config", "\(studio.folder)/a.json"]
+        let refused = [
+            ["rebuild"] + config: "move the folder of its tables away",
+            ["backup", "--to", "\(studio.folder)/backup"] + config: "back the database up with its own tools",
+            ["restore", "\(studio.folder)/backup"] + config: "restore the database with its own tools",
+        ]
+        for (command, words) in refused {
+            let finished = try BuiltCommand.run(command)
+            #expect(finished.status == 1 && finished.output.contains("is in PostgreSQL: "), "\(finished)")
+            #expect(finished.output.contains(words), "\(finished)")
+        }
+    }
+
     /// A name that the leader erases is gone from the others' tables, and from what a later node reads.
     @Test func whatTheLeaderForgetsIsForgottenByAll() async throws {
         let studio = try NodeStudio()

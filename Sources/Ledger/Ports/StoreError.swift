@@ -19,6 +19,8 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
     package var description: String
     /// Whether it is the log that failed: of that the tables know nothing.
     package var isOfLog = false
+    /// Whether what failed adds nothing, and only reads.
+    package var isOfRead = false
 
     package init(_ description: String) { self.init(.unavailable, description) }
 

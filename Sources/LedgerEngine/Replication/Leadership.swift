@@ -78,7 +78,9 @@ final class Leadership: @unchecked Sendable {
             try follower.look()
             return nil
         } catch let error as LogError {
-            return StoreError(behind: error)
+            var fault = StoreError(behind: error)
+            fault.isOfRead = true
+            return fault
         } catch {
             return error as? StoreError ?? StoreError("\(error)")
         }
@@ -193,6 +195,7 @@ extension StoreError {
             self.init(error)
         } else {
             self.init(behind: error)
+            isOfRead = true
         }
     }
 }

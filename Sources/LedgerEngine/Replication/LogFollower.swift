@@ -29,6 +29,9 @@ final class LogFollower: Sendable {
         var failures = 0
         /// Why it could not look, and until when that is believed.
         var unseen: (reason: any Error, until: UInt64)?
+        /// Whether the log was found to have the last block that was read from it, and while whose lead.
+        var isCompared = false
+        var comparedLeader: LogLeader?
         /// Until when it leaves a lead that nobody has to the node that asked for it; `nil` where somebody leads.
         var yieldsUntil: UInt64?
         /// What was told last.
@@ -106,6 +109,7 @@ final class LogFollower: Sendable {
     func follow() {
         state.withLock { state in
             state.leads = false
+            state.isCompared = false
             state.nextAt = 0
         }
         node.follow(nil)
@@ -148,9 +152,12 @@ final class LogFollower: Sendable {
                 if standing.leader == nil { hasten() }
                 // Nobody reads further meanwhile.
                 try check(end: standing.block)
+                try compare(standing.leader)
                 try readOn(through: standing.block)
             }
+            node.note(fault: nil)
         } catch {
+            noteFault(error)
             let until = monotonicNanoseconds() + limits.logRetryMilliseconds * 1_000_000
             state.withLock { $0.unseen = (error, until) }
             throw error
@@ -172,10 +179,37 @@ final class LogFollower: Sendable {
     /// - Throws: ``LogError`` where the log ends before what was read from it.
     func check(end number: BlockNumber) throws(LogError) {
         guard appender.head.number <= number else {
-            throw LogError(
+            let error = LogError(
                 .unknown,
                 "the log ends with block \(number), and block \(appender.head.number) was read from it before")
+            node.note(fault: error)
+            throw error
         }
+    }
+
+    /// Looks whether the log has the last block that was read from it. That is not done again while the same node leads
+    /// and nothing goes wrong.
+    /// - Throws: ``LogError`` `corrupt` where it has another.
+    private func compare(_ leader: LogLeader?) throws(LogError) {
+        if state.withLock({ $0.isCompared && $0.comparedLeader == leader }) { return }
+        let head = appender.head
+        if head.number > 0 {
+            guard let block = try log.read(after: head.number - 1, bytesMax: 0).first, block.hash == head.hash else {
+                throw LogError(
+                    .corrupt,
+                    """
+                    the log has another block \(head.number) than was read from it before: it lost blocks, or is \
+                    another ledger's; stop this node and move its tables away
+                    """)
+            }
+        }
+        state.withLock { ($0.isCompared, $0.comparedLeader) = (true, leader) }
+    }
+
+    /// What kept this node from reading the log: while that is not what it was, nothing is passed on either.
+    private func noteFault(_ error: any Error) {
+        state.withLock { $0.isCompared = false }
+        if let error = error as? LogError, error.kind == .corrupt { node.note(fault: error) }
     }
 
     private func noteActivity() {
@@ -241,15 +275,19 @@ final class LogFollower: Sendable {
             } else if standing.leader == nil, mayLead {
                 node.follow(nil)
                 // Who lacks blocks of this log, or cannot read them, would keep others from leading.
-                try check(end: standing.block)
+                if standing.block < appender.head.number { try look() }
+                try compare(nil)
                 if projector.failsSince != nil { throw LogError(.notAppended, "this node's tables cannot be written") }
                 // What is behind the last block here is read when it is settled: it may be in doubt until then.
                 try takeLead()
                 // Where its first block failed it has followed again.
                 hasFailed = !state.withLock { $0.leads }
             } else {
+                // Before anything is passed on to whoever leads.
+                if standing.block < appender.head.number { try look() } else { try compare(standing.leader) }
                 node.follow(standing.leader)
-                if standing.block < appender.head.number { try look() } else { try read(through: standing.block) }
+                try read(through: standing.block)
+                node.note(fault: nil)
                 node.status.note(block: appender.head.number, leaderBlock: standing.block)
                 tell(standing.leader)
                 if standing.leader != nil, mayLead, node.wantsLead {
@@ -259,6 +297,7 @@ final class LogFollower: Sendable {
                 if isQuiet(standing) { waitMilliseconds = limits.nodeIdleLookMilliseconds }
             }
         } catch let error as LogError {
+            noteFault(error)
             // That another was quicker is what it is told by the next look.
             if error.kind != .superseded {
                 tell(error)

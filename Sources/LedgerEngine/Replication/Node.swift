@@ -9,6 +9,9 @@ package final class Node: Sendable {
     private struct Known {
         var leads = false
         var leader: LogLeader?
+        var fault: StoreError?
+        /// How often a node, this one or another, was seen to take the lead.
+        var leadsSeen = 0
         /// Told of each node that begins to lead.
         var tell: (@Sendable (LogLeader?) -> Void)?
     }
@@ -18,8 +21,12 @@ package final class Node: Sendable {
     /// How the leads of this service's ledgers are spread, and the place of this one; `nil` where it is the only one.
     private let shares: (all: LeadShares, place: Int)?
 
-    package init(_ log: any SharedLog, shares: (all: LeadShares, place: Int)? = nil) {
+    /// What keeps other processes from this node's folder, as long as it is held.
+    private let lock: (any Sendable)?
+
+    package init(_ log: any SharedLog, shares: (all: LeadShares, place: Int)? = nil, lock: (any Sendable)? = nil) {
         self.log = log
+        self.lock = lock
         self.shares = shares
         status = StandbyStatus(silenceMilliseconds: EngineLimits.leaderSilenceMilliseconds)
     }
@@ -30,6 +37,16 @@ package final class Node: Sendable {
     /// The other node that leads; `nil` where this one does, or none.
     package var leader: LogLeader? { known.withLock { $0.leader } }
 
+    /// Whether what this node does not carry out may be passed on to the node that leads: not while the log is of
+    /// another past than what was read from it, or corrupt. Who leads that log would answer of another ledger.
+    package var passesOn: Bool { known.withLock { !$0.leads && $0.fault == nil } }
+
+    /// The log was read as it was before, or why this node answers nothing of it.
+    func note(fault: LogError?) { known.withLock { $0.fault = fault.map { StoreError(behind: $0) } } }
+
+    /// A number that stays the same as long as this node sees nobody lead; `nil` where somebody does.
+    package var leaderless: Int? { known.withLock { $0.leads || $0.leader != nil ? nil : $0.leadsSeen } }
+
     /// - Parameter tell: told of each node that begins to lead, as far as this one knows: another, or with `nil` this
     ///   one. The taking of the lead waits for it, so it must not block.
     package func whenLedAnew(_ tell: @escaping @Sendable (LogLeader?) -> Void) { known.withLock { $0.tell = tell } }
@@ -38,6 +55,7 @@ package final class Node: Sendable {
     func follow(_ leader: LogLeader?) {
         let tell = known.withLock { known in
             defer { (known.leads, known.leader) = (false, leader) }
+            if leader != nil, leader != known.leader { known.leadsSeen += 1 }
             return leader == known.leader ? nil : known.tell
         }
         if let shares { shares.all.note(leader, at: shares.place) }
@@ -47,7 +65,8 @@ package final class Node: Sendable {
 
     func lead() {
         let tell = known.withLock { known in
-            (known.leads, known.leader) = (true, nil)
+            (known.leads, known.leader, known.fault) = (true, nil, nil)
+            known.leadsSeen += 1
             return known.tell
         }
         if let shares { shares.all.noteOwn(at: shares.place) }
@@ -60,6 +79,7 @@ package final class Node: Sendable {
 
     /// What whoever asks it to write is answered while it follows.
     var refusal: StoreError {
+        if let fault = known.withLock({ $0.fault }) { return fault }
         guard let leader else { return StoreError(.notReady, "\(Node.nobody): it may be asked again at once") }
         return StoreError(.notLeader(address: leader.address), "node \(leader.node) leads, at \(leader.address)")
     }

@@ -6,12 +6,17 @@ extension Projection {
     ///   what was acknowledged since is not in it, or these are the tables of another.
     package func check(against log: any BlockLog) throws {
         guard let projected = try state().head else { return }
+        // The log that nodes share is in no folder, of which a command could make tables.
+        let remedy =
+            log is any SharedLog
+            ? "move the folder of this node's tables away: its next start makes them anew"
+            : "`currency-ledger rebuild` makes the tables anew"
         guard let own = try log.read(after: projected.number - 1, bytesMax: 0).first else {
             throw LogError(
                 .corrupt,
                 """
                 the log went back in time: block \(projected.number), which the tables have, is not in it; where the \
-                log is the right one, `currency-ledger rebuild` makes the tables anew
+                log is the right one, \(remedy)
                 """)
         }
         guard own.hash == projected.hash else {
@@ -19,8 +24,7 @@ extension Projection {
                 .corrupt,
                 """
                 the log went back in time and on another way, or the tables are another log's: block \
-                \(projected.number) differs; where the log is the right one, `currency-ledger rebuild` makes the \
-                tables anew
+                \(projected.number) differs; where the log is the right one, \(remedy)
                 """)
         }
     }

@@ -34,8 +34,9 @@ package final class PostgresTableReader: TableReader, @unchecked Sendable {
             guard rows.count == 1, let hash = Digest(Array(rows.bytes(0, 2))) else {
                 throw PostgresFault(.decided(.corrupt), "they do not say what they hold")
             }
-            let number = rows.number(0, 0)
-            head = number == 0 ? nil : LogHead(number: number, term: rows.number(0, 1), hash: hash)
+            let number = try rows.number(0, 0, in: PostgresRanges.counts, "projection.block")
+            let term = try rows.number(0, 1, in: PostgresRanges.terms, "projection.term")
+            head = number == 0 ? nil : LogHead(number: number, term: term, hash: hash)
             format = rows.number(0, 3)
         } catch {
             throw PostgresTables.storeError(error, "opening the tables in the schema \(configuration.schema)")

@@ -39,6 +39,10 @@ struct Backup: ParsableCommand {
 
     func run() throws {
         File.keepFromOthers()
+        try Composition.checkIsInFiles(
+            ledger, config: config, ledger: name,
+            instead: "back the database up with its own tools, or copy the log into a folder with `currency-ledger "
+                + "migrate`, again and again")
         let path = try Composition.ledgerPath(ledger, config: config, ledger: name)
         let archives = try Composition.archives(archive, config: config, ledger: name)
         let bar = PhaseBar<LogBackup.Phase> { $0 == .copying ? "copying blocks" : "verifying blocks" }

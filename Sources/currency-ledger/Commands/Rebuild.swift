@@ -20,6 +20,9 @@ struct Rebuild: ParsableCommand {
 
     func run() throws {
         File.keepFromOthers()
+        try Composition.checkIsInFiles(
+            path, config: config, ledger: name,
+            instead: "stop the node, move the folder of its tables away, and start it: it makes them anew")
         let settings = try Composition.ledgerSettings(config: config, ledger: name, path: path)
         do {
             let blocks = try Composition.rebuild(settings)

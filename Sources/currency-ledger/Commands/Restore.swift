@@ -49,6 +49,10 @@ struct Restore: ParsableCommand {
 
     func run() throws {
         File.keepFromOthers()
+        try Composition.checkIsInFiles(
+            to, config: config, ledger: name,
+            instead: "restore the database with its own tools, or copy a backup into a schema of its own with "
+                + "`currency-ledger migrate`")
         let path = try Composition.ledgerPath(to, config: config, ledger: name)
         let bar = PhaseBar<LogRestore.Phase> { phase in
             switch phase {

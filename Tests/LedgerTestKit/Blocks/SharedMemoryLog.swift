@@ -29,6 +29,14 @@ package final class SharedMemoryLog: SharedLog {
         /// The name of the node that leads; `nil` where the lead was given back, or nobody ever had it.
         package var leader: String? { state.withLock { $0.leader?.node } }
 
+        /// The database is replaced by another one, or by an older copy, while nobody leads.
+        package func replace(_ blocks: [SealedBlock]) {
+            state.withLock { state in
+                (state.blocks, state.inDoubt, state.leader, state.isOver) = (blocks, nil, nil, true)
+                state.reign += 1
+            }
+        }
+
         /// The leader is not heard of for a whole lease: any node may take the lead.
         package func endLease() { state.withLock { $0.isOver = true } }
 

@@ -107,7 +107,7 @@ import Testing
         ("ALTER TABLE block ENABLE ROW LEVEL SECURITY", "the table #.block has row security"),
         ("DELETE FROM leader", "the table #.leader has 0 rows"),
         ("UPDATE leader SET term = 0", "the table #.leader names term 0, which is before term 1 of block"),
-        ("UPDATE leader SET lease_ms = -1", "the table #.leader has a number below 0"),
+        ("UPDATE leader SET lease_ms = -1", "#.leader.lease_ms is -1, and must be from 0 to 86400000"),
         ("UPDATE leader SET lease_ms = 1000, node = ''", "the table #.leader has a lease of nobody"),
         ("UPDATE ledger SET format = 2", "the table #.ledger names the form 2"),
         ("UPDATE ledger SET identity = '\\x00'", "the table #.ledger does not say whose it is"),

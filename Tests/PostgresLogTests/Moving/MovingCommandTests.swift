@@ -96,6 +96,23 @@ import Testing
         #expect(missing.contains("there is no ledger in the schema nothing"), "\(missing)")
     }
 
+    @Test func placesThatCannotBeMeantAreRefused() throws {
+        let two = try command("audit", place(log) + "&schema=other", status: 1)
+        #expect(two.contains("the URI names 2 schemas (\(log), other): it names one"), "\(two)")
+        let mysql = try command("migrate", source.folder.path, "mysql://u:topsecret@localhost/x", status: 1)
+        #expect(mysql.contains("mysql://… is no place of a ledger's log"), "\(mysql)")
+        #expect(!mysql.contains("topsecret"))
+        let backup = try command("backup", place(log), "--to", folder.path("backup"), status: 1)
+        #expect(backup.contains("this ledger's log is in PostgreSQL: back the database up"), "\(backup)")
+        try play(3, seed: 45)
+        let work = try command(
+            "project", source.folder.path, "--to", place(tables), "--work", "/proc/nope", status: 1)
+        #expect(work.contains("/proc/nope: cannot be made a folder") && !work.contains("NSCocoa"), "\(work)")
+        let own = try command(
+            "project", source.folder.path, "--to", place(tables), "--work", source.folder.path, status: 1)
+        #expect(own.contains("is a ledger's own folder"), "\(own)")
+    }
+
     /// A node leads the source: the last run is refused, any other copies what there is.
     @Test func aSourceThatANodeLeadsIsNotCopiedForTheLastTime() throws {
         let ledger = try TestLedger(identity: RandomGame.identity)
