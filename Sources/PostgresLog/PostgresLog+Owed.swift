@@ -15,7 +15,11 @@ extension PostgresLog {
         try reading("asking whose names are to be erased") { (reader) throws(PostgresFault) in
             guard try reader.run(schema.owedIsThere).flag(0, 0) else { return [] }
             let rows = try reader.run(schema.owed)
-            return (0..<rows.count).map { rows.number($0, 0) }
+            var accounts: [PlayerID] = []
+            for row in 0..<rows.count {
+                accounts.append(try rows.number(row, 0, in: PostgresRanges.counts, "\(schema.name).owed.account"))
+            }
+            return accounts
         }
     }
 
