@@ -63,8 +63,8 @@ package struct EngineLimits: Sendable {
     /// tables are no further behind than those of an idle leader are, and a lead that was given back is taken at once,
     /// as far as anybody can tell. Each look is one statement of a tenth of a millisecond.
     package var nodeLookMilliseconds: UInt64 = 20
-    /// How often it looks otherwise, and how often a node that leads does: whoever appends, renews its lease or confirms
-    /// its lead learns by that whether another leads. A lead that is given back by a leader that has nothing to do is
+    /// How often it looks otherwise, and how often a node that leads does: whoever appends, renews its lease or
+    /// confirms its lead learns by that whether another leads. A lead that is given back by a leader that has nothing to do is
     /// taken within this and what the taking takes (a seventh of a second): less than half a second together. Many
     /// books of which most are idle cost the store ten times less so.
     package var nodeIdleLookMilliseconds: UInt64 = 200

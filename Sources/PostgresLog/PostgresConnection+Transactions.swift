@@ -8,8 +8,8 @@ import Musl
 #endif
 
 extension PostgresConnection {
-    /// Begins a transaction. After an error in it there is ``endTransaction(milliseconds:)``, or the session is given up,
-    /// and the server takes everything back.
+    /// Begins a transaction. After an error in it there is ``endTransaction(milliseconds:)``, or the session is given
+    /// up, and the server takes everything back.
     func beginTransaction(milliseconds: Int) throws(PostgresFault) {
         isInTransaction = true
         try run("BEGIN", milliseconds: milliseconds)

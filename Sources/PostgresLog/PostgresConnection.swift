@@ -11,8 +11,8 @@ import Musl
 ///
 /// Values go both ways in the protocol's binary form. Nothing waits for a server longer than it is told to: a session
 /// whose answer did not come in time is lost, as one is whose connection broke. Only a host's name takes as long as the
-/// system's resolver does (resolv.conf: 5 s for each of its servers and tries): libpq's `connect_timeout` does not count
-/// that. A URI with addresses (`hostaddr`) needs none.
+/// system's resolver does (resolv.conf: 5 s for each of its servers and tries): libpq's `connect_timeout` does not
+/// count that. A URI with addresses (`hostaddr`) needs none.
 final class PostgresConnection {
     /// What a statement is given in place of `$1`, `$2` …
     enum Value {

@@ -28,7 +28,8 @@ import Testing
         )
     }
 
-    /// It stood still between the server's answer and its look at the clock: the leader may have renewed its lease since.
+    /// It stood still between the server's answer and its look at the clock: the leader may have renewed its lease
+    /// since.
     @Test func aChallengerThatStoodStillDoesNotTakeTheLeadOfALeaderThatIsThere() {
         var watch = LeaseWatch()
         #expect(watch.see(Self.leader(renewals: 5), isOwn: false, asked: 0, now: 1) == .runs)

@@ -7,8 +7,8 @@ import Ledger
 /// another leads though this one did, it has this one step down. Whoever reads looks before by itself (``look()``): so
 /// a read sees every block that was acknowledged before it was asked, whichever node it is asked of, and one that
 /// cannot look is not answered. The interval only bounds how far the tables are behind, and how soon a lead that was
-/// given back is taken. It is short while the log changes or somebody waits for it, and longer while this node leads, or
-/// nothing happens (``EngineLimits``).
+/// given back is taken. It is short while the log changes or somebody waits for it, and longer while this node leads,
+/// or nothing happens (``EngineLimits``).
 ///
 /// States: *follows*; *leads* (nothing is read); *stopped*.
 ///
