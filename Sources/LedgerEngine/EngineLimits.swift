@@ -64,9 +64,9 @@ package struct EngineLimits: Sendable {
     /// as far as anybody can tell. Each look is one statement of a tenth of a millisecond.
     package var nodeLookMilliseconds: UInt64 = 20
     /// How often it looks otherwise, and how often a node that leads does: whoever appends, renews its lease or
-    /// confirms its lead learns by that whether another leads. A lead that is given back by a leader that has nothing to do is
-    /// taken within this and what the taking takes (a seventh of a second): less than half a second together. Many
-    /// books of which most are idle cost the store ten times less so.
+    /// confirms its lead learns by that whether another leads. A lead that is given back by a leader that has nothing
+    /// to do is taken within this and what the taking takes (a seventh of a second): less than half a second together.
+    /// Many books of which most are idle cost the store ten times less so.
     package var nodeIdleLookMilliseconds: UInt64 = 200
     /// For how long after a block came, or something was asked that only the leader does, a node looks often: longer
     /// than a lease mostly is, so that a leader that is lost while it has something to do is followed at once when its

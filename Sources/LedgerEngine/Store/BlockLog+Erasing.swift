@@ -48,7 +48,7 @@ extension BlockLog {
             let last: Block?
             do {
                 last = try lastWithRows(after: begin, through: end)
-            } catch where end - begin > 1 {
+            } catch  where end - begin > 1 {
                 // Before the last block with rows one may be damaged, or in an archive: that keeps nobody from leading.
                 step = 1
                 continue
