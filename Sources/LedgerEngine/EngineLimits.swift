@@ -79,7 +79,7 @@ package struct EngineLimits: Sendable {
     /// then.
     package var nodeYieldMilliseconds: UInt64 = 200
     /// How long a node that gave the lead to another leaves it to others: five of their looks. One that took the lead
-    /// and could not lead leaves it to them for twice that, and for longer each time, up to the other.
+    /// and could not lead leaves it to them for as long, and for twice as long each time more, up to the other.
     package var nodeAbstainMilliseconds: UInt64 = 1_000
     package var nodeAbstainMillisecondsMax: UInt64 = 60_000
     /// How long the tables of a node that leads may fail before another is to lead: a full disk that is soon cleared

@@ -138,13 +138,20 @@ struct PostgresSchema {
                 """)
     }
 
+    /// Whether the row is of this session's taking, of which `term` is the term. The term alone does not say so: where
+    /// the database lost the commit of another's taking, or that of this one, the next has the same.
+    private static func isOwn(_ term: String) -> String {
+        "term = \(term)::bigint AND backend_pid = pg_backend_pid()"
+    }
+
     /// Renews the lease. Its commit waits for the standbys as every commit does: a former primary that is cut off from
     /// them must not go on renewing while a leader of the new one leads.
     var renew: Statement {
         Statement(
             name: "renew",
             text: """
-                UPDATE \(sql).leader SET renewals = renewals + 1, renewed = clock_timestamp() WHERE term = $1::bigint
+                UPDATE \(sql).leader SET renewals = renewals + 1, renewed = clock_timestamp()
+                WHERE \(PostgresSchema.isOwn("$1"))
                 """)
     }
 
@@ -167,7 +174,7 @@ struct PostgresSchema {
             text: """
                 UPDATE \(sql).leader SET
                     term = \(highestTerm), lease_ms = 0, renewals = renewals + 1, renewed = clock_timestamp()
-                WHERE term = $1::bigint
+                WHERE \(PostgresSchema.isOwn("$1"))
                 """)
     }
 
@@ -179,7 +186,7 @@ struct PostgresSchema {
                 UPDATE \(sql).leader SET
                     term = \(highestTerm), lease_ms = 0, renewals = renewals + 1, renewed = clock_timestamp(),
                     moved_to = $2::text
-                WHERE term = $1::bigint
+                WHERE \(PostgresSchema.isOwn("$1"))
                 """)
     }
 
@@ -243,18 +250,19 @@ struct PostgresSchema {
             text: """
                 WITH renewal AS (
                     UPDATE \(sql).leader SET renewals = renewals + 1, renewed = clock_timestamp()
-                    WHERE term = $8::bigint RETURNING term)
+                    WHERE \(PostgresSchema.isOwn("$8")) RETURNING term)
                 INSERT INTO \(sql).block (\(PostgresSchema.columns))
                 SELECT \(PostgresSchema.values) FROM renewal WHERE \(conditions)
                 """)
     }
 
-    /// Why a block was not appended: who leads, and the hash of the block before it.
+    /// Why a block was not appended: whether this session leads, who does, and the hash of the block before it.
     var refusal: Statement {
         Statement(
             name: "refusal",
             text: """
-                SELECT term, node, address, (SELECT hash FROM \(sql).block WHERE id = $1::bigint - 1)
+                SELECT \(PostgresSchema.isOwn("$2")), node, address,
+                    (SELECT hash FROM \(sql).block WHERE id = $1::bigint - 1)
                 FROM \(sql).leader
                 """)
     }
@@ -266,7 +274,7 @@ struct PostgresSchema {
         Statement(
             name: "redact",
             text: """
-                WITH own AS (SELECT term FROM \(sql).leader WHERE term = $3::bigint FOR SHARE)
+                WITH own AS (SELECT term FROM \(sql).leader WHERE \(PostgresSchema.isOwn("$3")) FOR SHARE)
                 UPDATE \(sql).block SET redactable = $2::bytea FROM own
                 WHERE id = $1::bigint AND octet_length(redactable) = octet_length($2::bytea)
                 """)

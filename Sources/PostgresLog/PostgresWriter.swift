@@ -306,9 +306,9 @@ final class PostgresWriter {
 
     /// Why a statement inserted nothing.
     private func reason(_ block: SealedBlock, _ session: WritingSession) throws(PostgresFault) -> PostgresFault {
-        let rows = try session.run(schema.refusal, [.number(block.number)])
+        let rows = try session.run(schema.refusal, [.number(block.number), .number(reign)])
         guard rows.count == 1 else { return refuse("the table \(schema.name).leader has no row") }
-        if rows.number(0, 0) != reign { return superseded(by: rows) }
+        if !rows.flag(0, 0) { return superseded(by: rows) }
         if block.number > 1, rows.isNull(0, 3) || !rows.bytes(0, 3).elementsEqual(block.previous.bytes) {
             return PostgresFault(
                 .decided(.superseded),
@@ -325,8 +325,8 @@ final class PostgresWriter {
     private func taken(_ number: BlockNumber, isProven: Bool, _ session: WritingSession) -> LogError {
         state = .inDoubt
         do throws(PostgresFault) {
-            let rows = try session.run(schema.refusal, [.number(number)])
-            guard rows.count == 1, rows.number(0, 0) == reign, !isProven else {
+            let rows = try session.run(schema.refusal, [.number(number), .number(reign)])
+            guard rows.count == 1, rows.flag(0, 0), !isProven else {
                 state = .follows
                 return LogError(.superseded, "block \(number) of another leader is there already")
             }
@@ -364,7 +364,7 @@ final class PostgresWriter {
             changed = try session.commit(schema.redact, values).changed
             if changed == 0 {
                 let leader = try leader(session)
-                if leader.reign != reign { throw follow(leader) }
+                if leader.taking != taking { throw follow(leader) }
             }
         } catch {
             let doing = "redacting block \(number)"

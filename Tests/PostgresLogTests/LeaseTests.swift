@@ -87,6 +87,8 @@ import Testing
         // A renewal that was under way may have come since, which is waited for anew.
         while try b.standing().leader != nil { clock.advance(milliseconds: 1) }
         clock.go()
+        // The challenger's clock was put on: by the former leader's own as much time has to pass.
+        pause(milliseconds: 1000)
         let second = try b.leadWithTestBlock(&random)
         #expect(logError { try b.confirmLead() } == nil)
         let late = TestBlock.after(first.head, bodyBytes: 10, redactableBytes: 0, &random)
@@ -263,6 +265,34 @@ import Testing
         let late = TestBlock.after(nil, term: 2, bodyBytes: 10, redactableBytes: 0, &random)
         #expect(logError { try a.append(late) } != nil)
         #expect(try a.readAll() == [first] && b.readAll() == [first])
+    }
+
+    /// The database lost the commit of its taking, and the next leader's has the same term.
+    @Test func aFormerLeaderDoesNotRenewTheLeaseOfAnotherOfItsTerm() throws {
+        let ledger = try TestLedger()
+        var random = SplitMix64(seed: 10)
+        let a = try ledger.open(ledger.configuration(node: "a"))
+        var configuration = ledger.configuration(node: "b")
+        // It renews its own after 15 s.
+        configuration.leaseMilliseconds = 60_000
+        let b = try ledger.open(configuration)
+        defer {
+            a.close()
+            b.close()
+        }
+        try a.settle()
+        // Its session is not known, so that nobody ends it.
+        try ledger.session().run("UPDATE leader SET term = 0, node = '', address = '', lease_ms = 0, backend_pid = 0")
+        let first = try b.leadWithTestBlock(&random)
+        let taken = try #require(try b.leader())
+        // A whole lease of its own, in which it renews it several times.
+        pause(milliseconds: 1000)
+        #expect(try b.leader() == taken, "another has renewed its lease, or given it back")
+        #expect(logError { try a.confirmLead() } != nil, "it says that it leads still")
+        a.giveBack()
+        #expect(try b.leader() == taken)
+        #expect(logError { try b.confirmLead() } == nil)
+        #expect(try b.readAll() == [first])
     }
 
     /// Its node stalls in a transaction that holds the leader's row; no timeout of the server's ends that.

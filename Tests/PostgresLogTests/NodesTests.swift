@@ -32,7 +32,7 @@ import Testing
     }
 
     static func eventually(_ condition: () async throws -> Bool) async throws -> Bool {
-        for _ in 0..<1_500 {
+        for _ in 0..<6_000 {
             if (try? await condition()) == true { return true }
             try await Task.sleep(for: .milliseconds(10))
         }

@@ -131,8 +131,8 @@ final class LogFollower: Sendable {
     /// - Parameter hasFailed: whether it took the lead and could not lead: then for longer each time.
     func abstain(hasFailed: Bool = false) {
         state.withLock { state in
-            if hasFailed { state.failures += 1 }
             let doubled = limits.nodeAbstainMilliseconds << UInt64(min(state.failures, 16))
+            if hasFailed { state.failures += 1 }
             let milliseconds = min(doubled, limits.nodeAbstainMillisecondsMax)
             state.abstainsUntil = monotonicNanoseconds() + milliseconds * 1_000_000
         }
