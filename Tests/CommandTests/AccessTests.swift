@@ -1,8 +1,11 @@
 import AppStore
+import AsyncHTTPClient
 import Foundation
 import LedgerClient
 import LedgerTestKit
 import LedgerWire
+import NIOCore
+import NIOSSL
 import Testing
 
 /// Who may call what, of the built command: every role, every method, every environment of a ledger, alone and beside
@@ -17,8 +20,8 @@ import Testing
     }
 
     /// The protocol's table of methods and roles. Nothing of it depends on the ledger's environment, on whether the
-    /// service has another ledger, or on the transport. `nobody` has shown neither a token nor a certificate that is
-    /// configured.
+    /// service has another ledger, or on the transport; but over HTTP each request shows who sends it, and `nobody` may
+    /// ask nothing. `nobody` has shown neither a token nor a certificate that is configured.
     private static let table = """
         method        nobody           purchases  game       finance    replica    admin
         ping          yes              yes        yes        yes        yes        yes
@@ -56,6 +59,9 @@ import Testing
         step_down     unauthenticated  forbidden  forbidden  forbidden  forbidden  yes
         reload        unauthenticated  forbidden  forbidden  forbidden  forbidden  yes
         """
+
+    /// Those by which standbys follow their leader, or take its place.
+    private static let onlyOverLines = ["blocks", "promote", "step_down"]
 
     /// What the environment decides: whether a JWS is of this ledger. It says so only to who may post one.
     private static let purchases = """
@@ -148,8 +154,55 @@ import Testing
         case unix
         case tls
         case tlsWithCertificates
+        case http
+        case httpsWithCertificates
 
-        var isTLS: Bool { self == .tls || self == .tlsWithCertificates }
+        var isHTTP: Bool { self == .http || self == .httpsWithCertificates }
+        var isTLS: Bool { ![.tcp, .unix, .http].contains(self) }
+        var hasCertificates: Bool { self == .tlsWithCertificates || self == .httpsWithCertificates }
+    }
+
+    /// A client that asks for one thing after the other.
+    private enum Client {
+        case lines(LedgerClient)
+        case http(HTTPClient, HTTPClientRequest)
+
+        /// The body of a response, as far as it matters here.
+        private struct Response: Decodable {
+            struct Fault: Decodable {
+                struct Data: Decodable { var reason: String }
+                var data: Data
+            }
+            var error: Fault?
+        }
+
+        /// What is answered, over HTTP with its envelope; or the reason of the error that it is.
+        func ask(_ method: String, _ params: String) async throws -> (answer: String, reason: String?) {
+            switch self {
+            case .lines(let client):
+                do {
+                    let result = try await client.call(method: method, params: Array(params.utf8))
+                    return (String(decoding: result, as: UTF8.self), nil)
+                } catch let error as WireError {
+                    return ("\(error)", error.reason)
+                }
+            case .http(let client, var request):
+                let params = params.isEmpty ? "" : #","params":\#(params)"#
+                request.body = .bytes(Array(#"{"jsonrpc":"2.0","id":1,"method":"\#(method)"\#(params)}"#.utf8))
+                let response = try await client.execute(request, timeout: .seconds(60))
+                let body = Data(try await response.body.collect(upTo: 1 << 20).readableBytesView)
+                let reason = try JSONDecoder().decode(Response.self, from: body).error?.data.reason
+                #expect((response.status == .unauthorized) == (reason == "unauthenticated"), "\(response.status)")
+                return (String(decoding: body, as: UTF8.self), reason)
+            }
+        }
+
+        func close() async throws {
+            switch self {
+            case .lines(let client): try await client.close()
+            case .http(let client, _): try await client.shutdown()
+            }
+        }
     }
 
     /// A service, as `way` reaches it.
@@ -167,7 +220,7 @@ import Testing
                 var digest = Studio.digest(AccessTests.token(name))
                 // As some tools write it.
                 if role == .game { digest = digest.uppercased() }
-                let certificate = way == .tlsWithCertificates ? #", "certificate": "\#(name)""# : ""
+                let certificate = way.hasCertificates ? #", "certificate": "\#(name)""# : ""
                 let bound = ledger.map { #", "ledger": "\#($0)""# } ?? ""
                 return #""\#(name)": {"role": "\#(role.rawValue)", "sha256": "\#(digest)"\#(certificate)\#(bound)}"#
             }
@@ -176,47 +229,78 @@ import Testing
                 tokens += Role.allCases.map { token(AccessTests.boundName($0), $0, ledger: Keeping.first) }
             }
             let tls = authority.map { authority in
-                let clients = way == .tlsWithCertificates ? #", "clientCA": "\#(authority.authority)""# : ""
+                let clients = way.hasCertificates ? #", "clientCA": "\#(authority.authority)""# : ""
                 return """
                     "tls": {"certificate": "\(authority.path("server.pem"))",
                             "key": "\(authority.path("server.key"))"\(clients)},
                     """
             }
             let address = way == .unix ? "unix:\(studio.folder.path("s"))" : "127.0.0.1:0"
+            let http = way.isHTTP ? #""http": {"listen": ["127.0.0.1:0"]}, "# : ""
             try studio.folder.write(
                 "ledger.json",
                 """
                 {"listen": ["\(address)"], "tokens": {\(tokens.joined(separator: ", "))}, \(tls ?? "")
-                 \(keeping.configuration)}
+                 \(http)\(keeping.configuration)}
                 """)
             service = try RunningService(studio.folder)
         }
 
         /// - Parameter name: of a token; for `nobody` nothing is shown that is configured.
-        func client(_ name: String) async throws -> LedgerClient {
+        func withClient<Result>(_ name: String, _ body: (Client) async throws -> Result) async throws -> Result {
+            let client = way.isHTTP ? try httpClient(name) : Client.lines(try await lineClient(name))
+            do {
+                let result = try await body(client)
+                try await client.close()
+                return result
+            } catch {
+                try? await client.close()
+                throw error
+            }
+        }
+
+        /// What it shows of itself: a token, where it comes without a certificate.
+        private func secret(_ name: String) -> String? {
+            name == "nobody" || way.hasCertificates ? nil : AccessTests.token(name)
+        }
+
+        func lineClient(_ name: String) async throws -> LedgerClient {
             var tls: ClientTLS?
             if let authority {
-                let own = way == .tlsWithCertificates ? name : nil
+                let own = way.hasCertificates ? name : nil
                 tls = try ClientTLS(
                     authorities: authority.bytes("ca.pem"),
                     certificate: try own.map { try authority.bytes("\($0).pem") },
                     key: try own.map { try authority.bytes("\($0).key") })
             }
-            let isByToken = name != "nobody" && way != .tlsWithCertificates
             return try await LedgerClient.connect(
-                to: try ServerAddress(service.address), token: isByToken ? AccessTests.token(name) : nil,
+                to: try ServerAddress(service.address), token: secret(name),
                 configuration: ClientConfiguration(
                     requestTimeoutMilliseconds: 60_000, connectTimeoutMilliseconds: 60_000, tls: tls))
         }
-    }
 
-    /// The reason of the error that it is answered with; `nil` for a result.
-    private static func reason(_ client: LedgerClient, _ method: String, _ params: String) async throws -> String? {
-        do {
-            _ = try await client.call(method: method, params: Array(params.utf8))
-            return nil
-        } catch let error as WireError {
-            return error.reason
+        private func httpClient(_ name: String) throws -> Client {
+            var configuration = HTTPClient.Configuration()
+            if let authority {
+                var tls = TLSConfiguration.makeClientConfiguration()
+                tls.trustRoots = .file(authority.path("ca.pem"))
+                if way.hasCertificates {
+                    tls.certificateChain = try NIOSSLCertificate.fromPEMFile(authority.path("\(name).pem")).map {
+                        .certificate($0)
+                    }
+                    tls.privateKey = .privateKey(
+                        try NIOSSLPrivateKey(file: authority.path("\(name).key"), format: .pem))
+                }
+                configuration.tlsConfiguration = tls
+            }
+            let address = try #require(try service.said.firstMatch(of: /addresses=\S+ http=(\S+)/)?.1)
+            var request = HTTPClientRequest(url: "\(way.isTLS ? "https" : "http")://\(address)/v1/rpc")
+            request.method = .POST
+            request.headers.add(name: "Content-Type", value: "application/json")
+            if let secret = secret(name) { request.headers.add(name: "Authorization", value: "Bearer \(secret)") }
+            return .http(
+                HTTPClient(eventLoopGroup: .singletonMultiThreadedEventLoopGroup, configuration: configuration), request
+            )
         }
     }
 
@@ -243,21 +327,27 @@ import Testing
     private static func ask(
         _ place: Place, _ name: String, role: String, of ledger: String?, expected: ([String]) throws -> Outcome
     ) async throws {
-        let client = try await place.client(name)
-        for line in rows(table).dropFirst() {
-            let method = line[0]
-            // Who authenticates is somebody else afterwards.
-            let own = method == "authenticate" ? try await place.client(name) : client
-            let reason = try await reason(own, method, params(method, of: ledger, by: role))
-            let outcome = reason.flatMap { Outcome(rawValue: $0) } ?? .yes
-            let what: Comment = "\(name) \(method) \(ledger ?? ""): \(reason ?? "a result")"
-            #expect(try outcome == expected(line), what)
-            #expect(reason != "method_not_found" && reason != "invalid_params", what)
-            #expect(reason != "ledger_required" && reason != "unknown_ledger", what)
-            if method == "authenticate" { try await own.close() }
+        let isOutside = place.way.isHTTP && name == "nobody"
+        try await place.withClient(name) { client in
+            for line in rows(table).dropFirst() {
+                let method = line[0]
+                let params = try params(method, of: ledger, by: role)
+                // Who authenticates is somebody else afterwards.
+                let reason =
+                    method == "authenticate"
+                    ? try await place.withClient(name) { try await $0.ask(method, params).reason }
+                    : try await client.ask(method, params).reason
+                let outcome = reason.flatMap { Outcome(rawValue: $0) } ?? .yes
+                let due = isOutside ? .unauthenticated : try expected(line)
+                let what: Comment = "\(name) \(method) \(ledger ?? ""): \(reason ?? "a result")"
+                #expect(outcome == due, what)
+                let isOfLines = place.way.isHTTP && onlyOverLines.contains(method)
+                #expect((reason == "method_not_found") == (isOfLines && outcome == .yes), what)
+                #expect(!["invalid_params", "ledger_required", "unknown_ledger"].contains(reason), what)
+            }
+            let unknown = try await client.ask("mint", "").reason
+            #expect(unknown == (isOutside ? "unauthenticated" : "method_not_found"))
         }
-        #expect(try await reason(client, "mint", "") == "method_not_found")
-        try await client.close()
     }
 
     /// A method that is new fails this until it has a line of the table.
@@ -291,17 +381,17 @@ import Testing
                 return try #require(Outcome(rawValue: $0[column]))
             }
             try await Self.ask(place, name, role: role.rawValue, of: Keeping.second) {
-                ["ping", "authenticate"].contains($0[0]) ? .yes : .forbidden
+                // That it is not offered is the same for every ledger.
+                let isNotOffered = way.isHTTP && Self.onlyOverLines.contains($0[0]) && $0[column] == "yes"
+                return ["ping", "authenticate"].contains($0[0]) || isNotOffered ? .yes : .forbidden
             }
         }
-        let reader = try await place.client("admin")
         for (ledger, isEmpty) in [(Keeping.first, false), (Keeping.second, true)] {
-            let result = try await reader.call(
-                method: "journal", params: Array(#"{"after":0,"ledger":"\#(ledger)"}"#.utf8))
-            let journal = String(decoding: result, as: UTF8.self)
+            let journal = try await place.withClient("admin") {
+                try await $0.ask("journal", #"{"after":0,"ledger":"\#(ledger)"}"#).answer
+            }
             #expect(journal.contains(#""entries":[]"#) == isEmpty, "\(journal)")
         }
-        try await reader.close()
         #expect(place.service.stop() == 0)
     }
 
@@ -309,7 +399,7 @@ import Testing
     func aLedgerTakesWhatWasSignedInItsOwnEnvironmentAndNothingElse(keeping: Keeping) async throws {
         let environment = keeping.rawValue
         let place = try Place(keeping, .tcp)
-        let client = try await place.client("purchases")
+        let client = try await place.lineClient("purchases")
         #expect(try await client.info().ledger.environment == environment)
         for (number, line) in Self.rows(Self.purchases).dropFirst().enumerated() where line[0] == environment {
             let signedIn = Environment(rawValue: line[1])
@@ -329,15 +419,17 @@ import Testing
                 ("notify", #"{"signedPayload":"\#(notification)","account":"a"}"#, line[3]),
             ]
             for (method, params, expected) in requests {
-                #expect(try await Self.reason(client, method, params) ?? "yes" == expected, "\(line) \(method)")
+                #expect(
+                    try await Client.lines(client).ask(method, params).reason ?? "yes" == expected, "\(line) \(method)")
             }
-            let finance = try await place.client("finance")
-            for (method, params, _) in requests {
-                #expect(try await Self.reason(finance, method, params) == "forbidden", "\(line) \(method)")
+            try await place.withClient("finance") { finance in
+                for (method, params, _) in requests {
+                    let reason = try await finance.ask(method, params).reason
+                    #expect(reason == "forbidden", "\(line) \(method)")
+                }
             }
-            try await finance.close()
         }
-        let reader = try await place.client("admin")
+        let reader = try await place.lineClient("admin")
         #expect(try await reader.journal(after: 0).entries.count == 1, "the one purchase of its own environment")
         for client in [client, reader] { try await client.close() }
         #expect(place.service.stop() == 0)

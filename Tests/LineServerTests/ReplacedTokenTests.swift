@@ -176,6 +176,29 @@ extension ServerTests {
             #expect(losses == [true, false])
         }
 
+        /// They were sent when the token opened the former one, and read when it opens the other.
+        @Test(arguments: [nil, "main", "second"])
+        func requestsThatNameNoLedgerAreNotCarriedOutInAnotherThatTheirTokenOpensNow(former: String?) async throws {
+            let second = try SandboxApp(bundleID: "com.example.second")
+            var bound = Self.gone
+            bound.ledger = former.flatMap { LedgerName($0) }
+            try await TestServer.run(
+                tokens: [Self.kept, bound], beside: [TestServer.Other(name: "second", app: second)]
+            ) { server in
+                let client = try await connect(server, "g")
+                #expect(try await client.ask(Requests.ping(1)).reason == nil)
+                var moved = Self.gone
+                moved.ledger = LedgerName(former == "second" ? "main" : "second")
+                server.lines.reload(tokens: [Self.kept, moved])
+                #expect(try await client.ask(Requests.grant("g", "a", 1)).reason == "unauthenticated")
+                // A second reload does not find it by what it has shown before.
+                server.lines.reload(tokens: [Self.kept, moved])
+                #expect(try await client.ask(Requests.grant("g", "a", 1)).reason == "unauthenticated")
+                #expect(try await client.ask(Requests.authenticate("g")).reason == nil)
+                #expect(try await client.ask(Requests.grant("g", "a", 1)).reason == nil)
+            }
+        }
+
         /// Over HTTP nothing of those before is under way when a request begins.
         @Test func aRequestOfHTTPLosesNothingByTheTokenOfTheOneBefore() {
             var transcript = Transcript(tokens: [Self.kept, Self.gone])

@@ -144,6 +144,27 @@ extension ServerTests {
             }
         }
 
+        /// Otherwise who reloads often gives more than either configuration says.
+        @Test func aTokenWhoseRequestsASecondAreReplacedHasUsedUpWhatItHadUsedUp() async throws {
+            let time = NIOLockedValueBox<UInt64>(5_000_000_000)
+            func tokens(_ perSecond: Int64?) -> [Token] {
+                [Self.token("slow", .game, ["s"]) { $0.requestsPerSecond = perSecond }]
+            }
+            try await TestServer.run(tokens: tokens(2), clock: { time.withLockedValue { $0 } }) { server in
+                let slow = try await client(server, "s")
+                func reasons() async throws -> [String?] {
+                    try await slow.ask((0..<3).map { _ in Requests.balance("a") }).map(\.reason)
+                }
+                #expect(try await reasons() == [nil, nil, "overloaded"])
+                server.lines.reload(tokens: tokens(4))
+                #expect(try await reasons() == ["overloaded", "overloaded", "overloaded"])
+                time.withLockedValue { $0 += 500_000_000 }
+                #expect(try await reasons() == [nil, nil, "overloaded"])
+                server.lines.reload(tokens: tokens(nil))
+                #expect(try await reasons() == [nil, nil, nil])
+            }
+        }
+
         @Test func aTokenHasItsShareHoweverManyConnectionsAnotherHas() async throws {
             let store = FaultyStore()
             let tokens = [

@@ -124,6 +124,8 @@ struct ClientIdentity {
         // Under another name it needs a place of that one.
         if let name = holder?.name, !seat(name) { holder = nil }
         if let former, hasChanged || former.loses(to: holder) { hasLost = true }
+        // What it has sent without naming a ledger was meant for the former one: it has to say anew who it is.
+        if let former, let present = holder, present.ledger != former.ledger { (holder, credential) = (nil, nil) }
     }
 
     /// The connection is told that tokens were replaced. A request of it may have been first to find that out, and its

@@ -3,15 +3,18 @@ import NIOConcurrencyHelpers
 /// The requests that a token has sent of those that it may in a second, over all its connections.
 final class RequestAllowance: Sendable {
     /// Nanoseconds of a clock that never goes back, up to which its requests have used its time up.
-    private let busyUntil = NIOLockedValueBox<UInt64>(0)
+    private let busyUntil: NIOLockedValueBox<UInt64>
     private let nanosecondsEach: UInt64
     let perSecond: Int64
 
     private static let second: UInt64 = 1_000_000_000
 
-    /// - Parameter perSecond: as many may come at once.
-    init(perSecond: Int64) {
+    /// - Parameters:
+    ///   - perSecond: as many may come at once.
+    ///   - former: what there was before. Who had used it up has none left of the new one either.
+    init(perSecond: Int64, after former: RequestAllowance?) {
         self.perSecond = perSecond
+        busyUntil = NIOLockedValueBox(former?.busyUntil.withLockedValue { $0 } ?? 0)
         nanosecondsEach = RequestAllowance.second / UInt64(perSecond)
     }
 

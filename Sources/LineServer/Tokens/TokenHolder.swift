@@ -33,8 +33,8 @@ final class TokenHolder: Sendable {
     }
 
     /// - Parameters:
-    ///   - former: of the same name: what was granted today under it counts, and where its share and its requests a
-    ///     second stay, so do its turns and what is left of them.
+    ///   - former: of the same name: what was granted today under it counts, and what it asked in the last second;
+    ///     where its share stays, so do its turns.
     ///   - ledgers: how many ledgers the service has.
     convenience init(_ token: Token, after former: TokenHolder?, ledgers: Int) {
         let grants = GrantAllowance(max: token.limits.grantsPerDay, after: former?.grants)
@@ -60,7 +60,7 @@ final class TokenHolder: Sendable {
         }
         requests = limits.requestsPerSecond.map { perSecond in
             if let known = former?.requests, known.perSecond == perSecond { return known }
-            return RequestAllowance(perSecond: perSecond)
+            return RequestAllowance(perSecond: perSecond, after: former?.requests)
         }
         self.grants = grants
     }
