@@ -2,7 +2,8 @@
 """Measures what an honest client's latency is while another client does its worst.
 
     attacks.py attack --binary PATH --work FOLDER --pin --runs 3 --out runs.jsonl
-    attacks.py attack --binary PATH --work FOLDER --beside --runs 3 --out runs.jsonl
+    attacks.py attack --binary PATH --work FOLDER --client-first --runs 3 --out runs.jsonl
+    attacks.py attack --binary PATH --work FOLDER --client-first --beside --runs 3 --out runs.jsonl
     attacks.py overload --binary PATH --work FOLDER --pin --out runs.jsonl
     attacks.py table runs.jsonl
 
@@ -19,6 +20,10 @@ when the honest client begins to measure, and ends with it.
 
 With --beside the attackers attack a second service, of the same build and with a copy of the same ledger, on the same
 machine: what the honest client waits for then it waits for because the machine is shared, and not the service.
+
+With --client-first the honest client has a core whenever it wants one (SCHED_FIFO, which needs CAP_SYS_NICE): it stands
+for one on a machine of its own. Otherwise most of what is measured beside an attack that keeps the cores busy is how
+long the client itself waits for a core.
 
 With --pin the service has the first core alone, and the generator and the attackers share the second, where the
 attackers run only when the generator does not (SCHED_IDLE): a shared core would measure the scheduler. What is random
@@ -645,11 +650,17 @@ class Bench:
     def load(self, service, name, *arguments, begun=None):
         """Runs the generator; calls `begun` when it begins to measure. Its summary."""
         environment = dict(os.environ, LEDGER_TOKEN=self.tokens[name])
+        def prepare():
+            if self.cores:
+                os.sched_setaffinity(0, {self.cores[1]})
+            # One that sends without a pause would leave the service nothing.
+            if begun and self.options.client_first:
+                os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+
         process = subprocess.Popen(
             [self.binary, "load", "--server", f"{HOST}:{service.port}", "--pid", str(service.pid), "--json",
              "--chain", str(self.chain), *map(str, arguments)],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
-            preexec_fn=(lambda: os.sched_setaffinity(0, {self.cores[1]})) if self.cores else None)
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, preexec_fn=prepare)
         guard = threading.Timer(self.options.seconds_max, process.kill)
         guard.start()
         said = []
@@ -783,6 +794,7 @@ class Bench:
                 status, ending = service.stop()
         result = {
             "mode": "attack", "label": self.label + (" beside" if options.beside else ""), "pinned": bool(self.cores),
+            "clientFirst": options.client_first,
             "attack": attack, "workload": workload, "run": number, "seed": seed, "honest": trimmed(summary),
             "attacker": attacked, "resident": resident, "peak": peak, "foreign": foreign, "status": status,
             "ending": round(ending, 2),
@@ -897,16 +909,17 @@ def got_through(attack, attacker):
 def print_attacks(results):
     groups = collections.defaultdict(list)
     for result in results:
-        groups[result["label"], result["pinned"], result["workload"], result["attack"]].append(result)
+        way = "pinned" if result["pinned"] else "client first" if result.get("clientFirst") else "not pinned"
+        groups[result["label"], way, result["workload"], result["attack"]].append(result)
     quiet = {}
     print("| build | honest | attack | runs | p50 ms | p99 ms | p99.9 ms | p99 / quiet | errors | peak MiB | CPU "
           "| others | attacker, a second |")
     print("|---|---|---|---:|---:|---:|---:|---:|---|---:|---:|---:|---|")
     order = {attack: place for place, attack in enumerate(ATTACKS)}
-    for (label, pinned, workload, attack), runs in sorted(
+    for (label, way, workload, attack), runs in sorted(
             groups.items(), key=lambda item: (item[0][0], item[0][1], item[0][2], order[item[0][3]])):
         good = [run for run in runs if "failed" not in run["honest"]]
-        name = label if pinned else label + " (not pinned)"
+        name = f"{label} ({way})"
         failed = f"{len(runs) - len(good)} runs failed " if len(good) < len(runs) else ""
         if not good:
             print(f"| {name} | {workload} | {attack} | {len(runs)} | | | | | {failed} | | | | |")
@@ -918,8 +931,8 @@ def print_attacks(results):
         figures = [median(lambda run, name=name: run["honest"]["latencyMicroseconds"][name]) / 1e3
                    for name in ("p50", "p99", "p99_9")]
         if attack == "quiet":
-            quiet[label, pinned, workload] = figures[1]
-        reference = quiet.get((label, pinned, workload))
+            quiet[label, way, workload] = figures[1]
+        reference = quiet.get((label, way, workload))
         ratio = f"{figures[1] / reference:.2f}" if reference else ""
         reasons = collections.Counter()
         for run in good:
@@ -975,6 +988,8 @@ def parse():
     attack.add_argument(
         "--foreign-max", type=float, default=0.05, help="the part of the service's core that others may have (0.05)")
     attack.add_argument("--beside", action="store_true", help="attack another service on the same machine")
+    attack.add_argument(
+        "--client-first", action="store_true", help="the honest client has a core whenever it wants one")
     attack.add_argument("--duration", type=float, default=10, help="seconds of each run (10)")
     overload = modes.add_parser("overload", parents=[shared], help="twice of what can be sustained")
     overload.add_argument("--max-seconds", type=float, default=8, help="seconds of the unpaced run (8)")

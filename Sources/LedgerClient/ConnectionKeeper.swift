@@ -123,7 +123,12 @@ final class ConnectionKeeper: Sendable {
             guard case .connected(let current) = state.phase, current.address != leader else { return nil }
             return current
         }
-        former?.end(onceSilentFor: .milliseconds(connector.configuration.formerLeaderMilliseconds))
+        if let former { endOnceSilent(former) }
+    }
+
+    /// - Parameter former: a connection to a node that led before.
+    private func endOnceSilent(_ former: ClientConnection) {
+        former.end(onceSilentFor: .milliseconds(connector.configuration.formerLeaderMilliseconds))
     }
 
     /// Has the next attempt made at another address than one that was of no use, unless it is to be made at another
@@ -189,9 +194,9 @@ final class ConnectionKeeper: Sendable {
     }
 
     private func settle(_ result: Result<ClientConnection, any Error>, at address: ServerAddress) {
-        let (waiters, isWanted) = state.withLockedValue { state -> ([OneShot<Outcome>], Bool) in
+        let (waiters, isWanted, isOfFormer) = state.withLockedValue { state -> ([OneShot<Outcome>], Bool, Bool) in
             state.work = nil
-            guard case .connecting(let waiters) = state.phase else { return ([], false) }
+            guard case .connecting(let waiters) = state.phase else { return ([], false, false) }
             switch result {
             case .success(let connection): state.phase = .connected(connection)
             case .failure:
@@ -199,11 +204,13 @@ final class ConnectionKeeper: Sendable {
                 moveOn(&state, from: address)
                 putOff(&state)
             }
-            return (waiters, true)
+            return (waiters, true, state.address != address)
         }
         switch result {
         case .success(let connection):
             if !isWanted { connection.abandon(ClientError.closed) }
+            // Another node has begun to lead while it came about.
+            if isOfFormer { endOnceSilent(connection) }
             for waiter in waiters { waiter.give(.connected(connection)) }
         case .failure(let error):
             for waiter in waiters { waiter.give(.failed(error)) }

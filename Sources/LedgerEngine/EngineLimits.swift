@@ -162,18 +162,21 @@ package struct EngineLimits: Sendable {
     package var commitMicrosecondsMax: UInt64 = 2_000
     /// Operations in one commit. The cost of a sync is spread over thousands; beyond that only latency grows.
     package var operationsPerCommitMax = 8_192
-    /// Operations in one commit while several tokens ask for something: what one asks for meanwhile waits for it, some
-    /// milliseconds. (With 512 a token that asked for little waited twice as long beside one that asked without end,
-    /// which got a tenth more.) And for how long they count as several after the last one that was another than before.
-    package var operationsPerSharedCommitMax = 128
-    /// For each of so many nanoseconds that the last commit took once it was decided, the next may have an operation:
-    /// more than the above where a sync takes milliseconds, for which everybody waits anyway. Such a disk has 50,000
-    /// operations a second.
-    package var sharedCommitNanosecondsPerOperation: UInt64 = 20_000
-    /// Operations in such a commit however long the last one took: who asks for little waits until all of them are
-    /// decided.
-    package var operationsPerLongSharedCommitMax = 1_024
+    /// Nanoseconds of a core for which one commit is decided and answered while several tokens ask for something: what
+    /// one asks for meanwhile waits for it. (With commits of four times as much a token that asked for little waited
+    /// twice as long beside one that asked without end, which got a tenth more.) And for how long they count as several
+    /// after the last one that was another than before.
+    package var sharedCommitNanoseconds: UInt64 = 1_000_000
     package var sharedMilliseconds: UInt64 = 100
+    /// The part of the time that the last commit took once it was decided, for which the next may be decided and
+    /// answered where that is more: where a sync takes milliseconds, everybody waits for it anyway.
+    package var sharedCommitPartOfSync: UInt64 = 3
+    /// The least that an operation counts for; what it takes is measured. A spend of a player in memory takes that.
+    package var operationNanosecondsMin: UInt64 = 8_000
+    /// Operations in such a commit however dear the last were (one turn of one connection), and however long a sync
+    /// takes: who asks for little waits until all of them are decided.
+    package var operationsPerSharedCommitMin = 16
+    package var operationsPerSharedCommitMax = 1_024
     /// Transfers of a batch after which the rest of it is decided as the next one, so that a block stays small: a spend
     /// of a wallet with very many lots makes one for each lot.
     package var transfersPerCommitMax = 32_768

@@ -63,6 +63,8 @@ package final class RunningLedger: Sendable {
         self.nowhere = nowhere
         self.itself = itself
         sweeper = try ExpirySweeper(intervalMilliseconds: limits.expirySweepMilliseconds) { operations, swept in
+            // Whoever leads posts what has expired.
+            guard store.standing.leads else { return swept([]) }
             sequencer.submit(operations, from: Lane(outlet: nowhere, deliver: swept), of: itself)
         }
         if let signer, let publication {

@@ -184,6 +184,9 @@ struct ConnectionState {
     /// - Returns: whether what it asked before may be more than it may ask now.
     mutating func renewIdentity() -> Bool { reception.takeLoss() }
 
+    /// See ``ClientIdentity/hasMoved``.
+    var hasMoved: Bool { reception.hasMoved }
+
     /// A request of HTTP comes: its body is the next line. Nothing before it is under way.
     /// - Parameters:
     ///   - credential: what it shows; `nil` where it shows nothing.

@@ -38,6 +38,8 @@ final class LoopShares: @unchecked Sendable {
         var lastUse: NIODeadline
         var waitsUntil = NIODeadline.distantPast
         var waiting = CircularBuffer<Turn>()
+        /// Whether what waits is resumed at a time that is set: what a turn leads to may ask for the next one.
+        var isScheduled = false
         /// What it used in the stretch of time that is not over, and in the one before.
         var stretch: (begin: NIODeadline, used: Int64, usedBefore: Int64)
 
@@ -94,11 +96,16 @@ final class LoopShares: @unchecked Sendable {
     ) {
         let id = tenant.map { ObjectIdentifier($0) }
         let turn = Turn(bytes: bytes, work: work, then: then)
-        guard let waitsUntil = uses[id]?.waitsUntil, let isFirst = uses[id]?.waiting.isEmpty,
-            !isFirst || waitsUntil > now()
-        else { return run(turn, of: tenant) }
+        guard let use = uses[id], !use.waiting.isEmpty || use.waitsUntil > now() else { return run(turn, of: tenant) }
         uses[id]?.waiting.append(turn)
-        if isFirst { schedule(waitsUntil) { self.resume(id) } }
+        scheduleResume(id)
+    }
+
+    /// Has the next turn of a tenant come when it has waited, where none is to come already.
+    private func scheduleResume(_ id: ObjectIdentifier?) {
+        guard let use = uses[id], !use.isScheduled else { return }
+        uses[id]?.isScheduled = true
+        schedule(use.waitsUntil) { self.resume(id) }
     }
 
     /// Counts what was done for a client of `tenant` and could not wait.
@@ -115,14 +122,12 @@ final class LoopShares: @unchecked Sendable {
     }
 
     private func resume(_ id: ObjectIdentifier?) {
+        uses[id]?.isScheduled = false
         // It may have been charged for something meanwhile.
-        if let waitsUntil = uses[id]?.waitsUntil, waitsUntil > now() {
-            return schedule(waitsUntil) { self.resume(id) }
-        }
+        if let waitsUntil = uses[id]?.waitsUntil, waitsUntil > now() { return scheduleResume(id) }
         guard let turn = uses[id]?.waiting.popFirst() else { return }
         run(turn, of: uses[id]?.tenant)
-        guard let waitsUntil = uses[id]?.waitsUntil, uses[id]?.waiting.isEmpty == false else { return }
-        schedule(waitsUntil) { self.resume(id) }
+        if uses[id]?.waiting.isEmpty == false { scheduleResume(id) }
     }
 
     private func run(_ turn: Turn, of tenant: Tenant?) {

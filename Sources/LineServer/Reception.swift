@@ -52,6 +52,9 @@ struct Reception {
     /// It has sent as many wrong tokens as it may.
     var isGuessing: Bool { client.isGuessing }
 
+    /// See ``ClientIdentity/hasMoved``.
+    var hasMoved: Bool { client.hasMoved }
+
     /// Looks up anew who it is, where the tokens were replaced.
     mutating func renewIdentity() { client.renew() }
 
@@ -110,6 +113,7 @@ struct Reception {
     /// Answers what concerns only the connection, and what its token does not allow; `nil` for what the ledger answers.
     /// Who the client is changes in the order sent.
     mutating func answer(_ asked: Message.Asked, for target: Target, _ turn: inout ConnectionTurn) -> Reply? {
+        if client.hasMoved, asked.ledger == nil, case .ledger = asked.request { return .error(.otherLedgerNow) }
         if let refusal = client.refusal(of: asked, now: clock) {
             // Who asks too much is told so, and its limit is its own.
             if case .tooManyRequests = refusal {} else { turn.noteInVain() }
@@ -205,6 +209,12 @@ struct Reception {
             return .error(.otherLedger(ledger))
         }
     }
+}
+
+extension WireError {
+    /// Sent again on another connection it is for the ledger that the token opens now.
+    static let otherLedgerNow = WireError(
+        .overloaded, "the token opens another ledger since this connection was made: connect again")
 }
 
 extension Request {

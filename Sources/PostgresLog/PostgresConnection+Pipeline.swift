@@ -10,7 +10,8 @@ import Musl
 extension PostgresConnection {
     /// Carries out two statements in one round trip. Each has a Sync of its own behind it (protocol, "Pipelining"), so
     /// the server begins with the second when the first has committed, and waited for whatever its commit waits for.
-    /// - Throws: ``PostgresFault``, as ``run(_:_:milliseconds:)``: of the first, or else of the second.
+    /// - Throws: ``PostgresFault`` of the first, as ``run(_:_:milliseconds:)``; `warned` where that was carried out and
+    ///   the second was refused.
     func run(
         _ first: Statement, _ values: [Value], then second: Statement, milliseconds: Int
     ) throws(PostgresFault) -> (first: PostgresRows, second: PostgresRows) {
@@ -27,9 +28,9 @@ extension PostgresConnection {
             while PQflush(connection) == 1 { try pause(for: POLLIN | POLLOUT, until: end) }
             let answers = (try answerUpToSync(until: end), try answerUpToSync(until: end))
             try check(PQexitPipelineMode(connection))
-            let (first, second) = (try checked(answers.0), try checked(answers.1))
+            let first = try checked(answers.0)
             try checkWarnings()
-            return (first, second)
+            return (first, try PostgresFault.behindCommit { () throws(PostgresFault) in try checked(answers.1) })
         } catch {
             if case .lost = error.kind { isLost = true }
             throw error

@@ -46,6 +46,16 @@ struct PostgresFault: Error {
         return nil
     }
 
+    /// Does something behind a commit that is there: whatever is refused now, that is not taken back by it.
+    static func behindCommit<Result>(_ body: () throws(PostgresFault) -> Result) throws(PostgresFault) -> Result {
+        do throws(PostgresFault) {
+            return try body()
+        } catch {
+            if case .refused = error.kind { throw PostgresFault(.warned, error.words) }
+            throw error
+        }
+    }
+
     var isOfShutdown: Bool { code.map(PostgresCode.isOfShutdown) ?? false }
 
     /// Whether it may be tried again as it is: another transaction was in the way (40001, 40P01).

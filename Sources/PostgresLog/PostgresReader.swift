@@ -31,7 +31,7 @@ final class PostgresReader {
         var attempts = 0
         while true {
             attempts += 1
-            let session = try begun()
+            let session = try begun(milliseconds)
             do throws(PostgresFault) {
                 return try session.run(statement, values, milliseconds: milliseconds)
             } catch {
@@ -47,11 +47,11 @@ final class PostgresReader {
     }
 
     /// The session, which is begun where there is none that can be used.
-    private func begun() throws(PostgresFault) -> PostgresConnection {
+    private func begun(_ milliseconds: Int) throws(PostgresFault) -> PostgresConnection {
         if let session, session.isUsable { return session }
         session = nil
         let begun = try PostgresConnection(configuration.settings(writing: configuration.right == .leading))
-        try begun.run(configuration.beginning(writing: false), milliseconds: configuration.answerMilliseconds)
+        try begun.run(configuration.beginning(writing: false), milliseconds: milliseconds)
         session = begun
         return begun
     }

@@ -135,13 +135,17 @@ final class PostgresWriter {
                 .number(Int64(configuration.weight)),
             ])
         guard taken.count == 1 else { throw follow(try leader(session)) }
-        let rows = try session.run(schema.head)
-        let head = try LogHead(rows, schema, refuse)
-        try partitions.begin(at: (head?.number ?? 0) + 1, session)
         taking = PostgresTaking(
             reign: taken.number(0, 0), backendPID: taken.number(0, 1), backendStart: taken.number(0, 2))
+        do throws(PostgresFault) {
+            head = try LogHead(try session.run(schema.head), schema, refuse)
+            try partitions.begin(at: (head?.number ?? 0) + 1, session)
+        } catch {
+            // Otherwise everybody waits for the lease of a node that does not lead.
+            release(session)
+            throw error
+        }
         lease = Lease(milliseconds: configuration.leaseMilliseconds, begin: begin)
-        self.head = head
         state = .leads(isProven: false)
     }
 
@@ -173,13 +177,15 @@ final class PostgresWriter {
     /// Gives the lead back, as far as that is possible. What is in doubt keeps nobody from leading: the next leader
     /// settles it.
     func release() {
-        if state != .follows, let session {
-            // It waits for no standby: where it is lost with this server, the next leader waits for the lease.
-            try? session.run("SET synchronous_commit = local")
-            _ = try? session.run(schema.release, [.number(reign)])
-        }
+        if state != .follows, let session { release(session) }
         session = nil
         state = .follows
+    }
+
+    /// It waits for no standby: where it is lost with this server, the next leader waits for the lease.
+    private func release(_ session: WritingSession) {
+        try? session.run("SET synchronous_commit = local")
+        _ = try? session.run(schema.release, [.number(reign)])
     }
 
     /// Gives the lead back, and notes where the ledger is from now on: no node leads here then.
@@ -264,9 +270,7 @@ final class PostgresWriter {
                     if !isInserted { throw try reason(block, session) }
                 }
             }
-            if configuration.requireSynchronousStandby {
-                try session.awaitStandby(try session.run(schema.replication))
-            }
+            try session.awaitStandby()
             if renews { lease.renew(begin) }
         } catch {
             if error.code == PostgresCode.unique { throw taken(number, isProven: isProven, session) }

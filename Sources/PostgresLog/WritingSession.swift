@@ -49,6 +49,12 @@ final class WritingSession {
         return rows
     }
 
+    /// Waits until a synchronous standby has everything that was committed here before, where one is required.
+    func awaitStandby() throws(PostgresFault) {
+        guard configuration.requireSynchronousStandby else { return }
+        try awaitStandby(try replication())
+    }
+
     /// Waits until a synchronous standby has everything that was durable here when the server was asked.
     ///
     /// That a commit returned does not say it: whoever empties `synchronous_standby_names` while commits wait has all
@@ -56,7 +62,7 @@ final class WritingSession {
     /// least that commit, and at most what others committed just now is on its way.
     /// - Parameter replication: asked behind the commit.
     /// - Throws: ``PostgresFault`` `warned` where none has it.
-    func awaitStandby(_ replication: PostgresRows) throws(PostgresFault) {
+    private func awaitStandby(_ replication: PostgresRows) throws(PostgresFault) {
         let committed = replication.number(0, 0)
         var replication = replication
         let end = boottimeNanoseconds() + PostgresLogLimits.standbyMilliseconds * 1_000_000
@@ -65,8 +71,12 @@ final class WritingSession {
                 throw PostgresFault(.warned, "a synchronous standby is required, and none has what was committed")
             }
             pause(milliseconds: 1)
-            replication = try run(schema.replication)
+            replication = try self.replication()
         }
+    }
+
+    private func replication() throws(PostgresFault) -> PostgresRows {
+        try PostgresFault.behindCommit { () throws(PostgresFault) in try run(schema.replication) }
     }
 
     /// Carries out a statement.

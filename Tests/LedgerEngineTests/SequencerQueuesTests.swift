@@ -41,8 +41,16 @@ import Testing
         /// How many submissions the writer commits next.
         func batch() -> Int? {
             guard case .commit(let batch, _) = queues.nextForWriter() else { return nil }
-            queues.delivered(deciding: 0)
+            delivered()
             return batch.count
+        }
+
+        /// The oldest batch was durable so many milliseconds ago, and its answers are handed out now.
+        func delivered(deciding: UInt64 = 0, answering: UInt64 = 0, operations: Int = 0, core: UInt64 = 0) {
+            queues.delivered(
+                SequencerQueues.CommitWork(
+                    operations: operations, deciding: deciding * 1_000_000,
+                    durableAt: clock.withLock { $0 } - answering * 1_000_000, core: core))
         }
     }
 
@@ -189,7 +197,7 @@ import Testing
         }
         #expect(batch.map { Self.isRefused($0) } == [true, true, true, false, false])
         #expect(bench.queues.takeLateCount() == 3 && bench.queues.takeLateCount() == nil)
-        bench.queues.delivered(deciding: 0)
+        bench.delivered()
 
         // And before they are verified: those that come later are told of when that was not done just now.
         bench.add(signed: 2, deadline: 5)
@@ -405,7 +413,7 @@ import Testing
     }
 
     @Test func batchesAreSmallWhileSeveralTokensAsk() {
-        let bench = Bench({ $0.operationsPerSharedCommitMax = 70 })
+        let bench = Bench({ $0.sharedCommitNanoseconds = 70 * $0.operationNanosecondsMin })
         bench.add(plain: 1_000, deadline: .max - 1)
         #expect(bench.wakes == "w" && bench.batch() == 500)
         let (lane, tenant) = (Lane(outlet: .queue()) { _ in }, Tenant())
@@ -421,7 +429,7 @@ import Testing
     }
 
     @Test func whereACommitTakesLongMoreIsInItUpToABound() {
-        let bench = Bench({ $0.operationsPerLongSharedCommitMax = 240 })
+        let bench = Bench({ $0.operationsPerSharedCommitMax = 200 })
         bench.add(plain: 1_000, deadline: .max - 1)
         let one = Submission(
             lane: Lane(outlet: .queue()) { _ in }, tenant: Tenant(), operations: [.command(.expire)], deadline: .max - 1
@@ -433,29 +441,52 @@ import Testing
             guard case .commit(let batch, _) = bench.queues.nextForWriter() else { break }
             batches.append(batch.reduce(0) { $0 + $1.operations.count })
             bench.clock.withLock { $0 += milliseconds * 1_000_000 }
-            bench.queues.delivered(deciding: 0)
+            bench.delivered()
         }
-        // Of 1,001, 873 and 633 no more than half.
-        #expect(batches == [128, 240, 128])
+        // Of 1,001, 876 and 676 no more than half.
+        #expect(batches == [125, 200, 125])
     }
 
-    @Test func whatTookLongToDecideMakesNoCommitLarger() {
+    /// Two tokens ask for a thousand operations together.
+    private static func sharedBench() -> Bench {
         let bench = Bench()
-        bench.add(plain: 1_000, deadline: .max - 1)
-        let one = Submission(
-            lane: Lane(outlet: .queue()) { _ in }, tenant: Tenant(), operations: [.command(.expire)], deadline: .max - 1
-        )
-        bench.queues.add([one])
+        bench.add(plain: 999, deadline: .max - 1)
+        let lane = Lane(outlet: .queue()) { _ in }
+        bench.queues.add([
+            Submission(lane: lane, tenant: Tenant(), operations: [.command(.expire)], deadline: .max - 1)
+        ])
         #expect(bench.wakes == "w")
+        return bench
+    }
+
+    @Test func whatTookLongToDecideOrToAnswerMakesNoCommitLarger() {
+        let bench = Self.sharedBench()
         var batches: [Int] = []
-        // Of 8 ms, so many were over when it was decided.
-        for deciding in [8, 5, 0] as [UInt64] {
+        // Of 8 ms, so many were over when it was decided, and so many were left when it was durable.
+        for (deciding, answering) in [(8, 0), (0, 8), (1, 1), (0, 0)] as [(UInt64, UInt64)] {
             guard case .commit(let batch, _) = bench.queues.nextForWriter() else { break }
             batches.append(batch.reduce(0) { $0 + $1.operations.count })
             bench.clock.withLock { $0 += 8_000_000 }
-            bench.queues.delivered(deciding: deciding * 1_000_000)
+            bench.delivered(deciding: deciding, answering: answering)
         }
-        #expect(batches == [128, 128, 150])
+        // A third of 6 ms.
+        #expect(batches == [125, 125, 125, 250])
+    }
+
+    @Test func batchesThatSeveralTokensShareAreAsLargeAsTheirOperationsAreDear() {
+        let bench = Self.sharedBench()
+        var batches: [Int] = []
+        // Microseconds of a core that each of their operations takes.
+        for each in [40, 400] + Array(repeating: 8, count: 20) as [UInt64] {
+            guard case .commit(let batch, _) = bench.queues.nextForWriter() else { break }
+            let count = batch.reduce(0) { $0 + $1.operations.count }
+            batches.append(count)
+            bench.delivered(operations: count, core: UInt64(count) * each * 1_000)
+            bench.add(plain: count, deadline: .max - 1)
+        }
+        // A millisecond of those at 40 µs; no fewer than a turn of those at 400; and nearly as many as before, once
+        // what was dear is some commits ago.
+        #expect(batches[..<3] == [125, 25, 16] && batches[21] > 100, "\(batches)")
     }
 
     @Test func whatIsLeftOfABatchThatWasCutGoesBeforeAllOthers() {
@@ -480,7 +511,7 @@ import Testing
             return
         }
         #expect(last.count == 1 && last[0].lane === other && bench.queues.nextForWriter() == nil)
-        for _ in 0..<3 { bench.queues.delivered(deciding: 0) }
+        for _ in 0..<3 { bench.delivered() }
         #expect(bench.queues.isIdle)
     }
 

@@ -11,6 +11,7 @@ import Testing
     private final class Bench {
         private(set) var now = NIODeadline.uptimeNanoseconds(1_000_000_000)
         private var scheduled: [(time: NIODeadline, work: () -> Void)] = []
+        var scheduledCount: Int { scheduled.count }
         var limits = ServerLimits()
         lazy var shares = LoopShares(limits: limits, now: { self.now }) { self.scheduled.append(($0, $1)) }
         /// What was done, and when it was over.
@@ -19,9 +20,9 @@ import Testing
         /// Something that keeps the loop for so many microseconds.
         func ask(
             _ name: String, microseconds: Int64, bytes: Int = 0, of tenant: Tenant?, isInVain: Bool = false,
-            then: @escaping () -> Void = {}
+            behind: @escaping () -> Void = {}, then: @escaping () -> Void = {}
         ) {
-            shares.run(for: tenant, bytes: bytes) {
+            shares.run(for: tenant, bytes: bytes, then: behind) {
                 self.now = self.now + .microseconds(microseconds)
                 self.done.append((name, self.now))
                 then()
@@ -56,6 +57,25 @@ import Testing
                     ))
             }
         }
+    }
+
+    /// What is read of HTTP asks so.
+    @Test func whoAsksForTheNextTurnBehindEachHasOneThatIsToCome() {
+        let bench = Bench()
+        var left = 200
+        func ask() {
+            if left == 0 { return }
+            left -= 1
+            bench.ask("a", microseconds: 700, of: nil, behind: ask)
+        }
+        ask()
+        ask()
+        var scheduledMost = 0
+        while left > 0 {
+            bench.pass(until: bench.now + .microseconds(100))
+            scheduledMost = max(scheduledMost, bench.scheduledCount)
+        }
+        #expect(scheduledMost == 1)
     }
 
     @Test func aTenantThatIsAloneHasNearlyAllOfTheLoop() {

@@ -203,8 +203,8 @@ import Testing
         for (ledger, other) in [("b", "a"), ("a", "b"), ("b", "a")] {
             transcript.tokens.replace(by: [token(ledger)])
             #expect(transcript.send(Self.balance("p", 3, of: ledger)) == ["\(ledger): balance p"])
-            transcript.send(Self.balance("p", 4, of: other))
-            #expect(transcript.answers(Self.done) == ["3", "4 forbidden"])
+            transcript.send(Self.balance("p", 4, of: other), Self.balance("p", 6))
+            #expect(transcript.answers(Self.done) == ["3", "4 forbidden", "6 overloaded"])
         }
         transcript.tokens.replace(by: [token(nil)])
         #expect(transcript.send(Self.balance("p", 5, of: "a")) == ["a: balance p"])

@@ -289,10 +289,69 @@ import Testing
         pause(milliseconds: 1000)
         #expect(try b.leader() == taken, "another has renewed its lease, or given it back")
         #expect(logError { try a.confirmLead() } != nil, "it says that it leads still")
-        a.giveBack()
-        #expect(try b.leader() == taken)
         #expect(logError { try b.confirmLead() } == nil)
         #expect(try b.readAll() == [first])
+    }
+
+    enum Change: CaseIterable {
+        case append
+        case redact
+        case giveBack
+        case move
+    }
+
+    /// It has not found out yet: its lease is long, and only what it does now may tell.
+    @Test(arguments: Change.allCases)
+    func aFormerLeaderChangesNothingOfAnotherOfItsTerm(change: Change) throws {
+        let ledger = try TestLedger()
+        var random = SplitMix64(seed: 11)
+        var configuration = ledger.configuration()
+        configuration.leaseMilliseconds = 60_000
+        let clock = TestClock()
+        let former = try ledger.open(configuration, clock: clock)
+        defer { former.close() }
+        let first = try former.leadWithTestBlock(&random)
+        let block = TestBlock.after(first.head, bodyBytes: 20, redactableBytes: 4, &random)
+        try former.append(block)
+        let session = try ledger.session()
+        try session.run("UPDATE leader SET node = 'b', backend_pid = backend_pid + 1, renewals = renewals + 1")
+        let row = "SELECT term, node, backend_pid, lease_ms, renewals, moved_to FROM leader"
+        let before = try session.run(row)
+        switch change {
+        case .append:
+            // It renews its lease with the next.
+            clock.advance(milliseconds: 20_000)
+            let next = TestBlock.after(block.head, bodyBytes: 20, redactableBytes: 0, &random)
+            #expect(logError { try former.append(next) }?.description.contains("node b leads") == true)
+        case .redact: #expect(logError { try former.redact(block.number, [0, 0, 0, 0]) }?.kind == .superseded)
+        case .giveBack: former.giveBack()
+        case .move: #expect(logError { try former.note(movedTo: "elsewhere") }?.kind == .superseded)
+        }
+        #expect(try session.run(row) == before)
+        #expect(try former.readAll() == [first, block])
+    }
+
+    /// What follows its commit fails: the partitions cannot be made.
+    @Test func aTakingThatCannotLeadGivesTheLeadBack() throws {
+        let ledger = try TestLedger()
+        let session = try ledger.session()
+        _ = try? session.run("CREATE ROLE poor LOGIN")
+        try session.run(
+            """
+            GRANT USAGE ON SCHEMA \(ledger.schema) TO poor;
+            GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA \(ledger.schema) TO poor
+            """)
+        try session.run("DROP TABLE block_0")
+        var configuration = ledger.configuration(user: "poor")
+        configuration.leaseMilliseconds = 60_000
+        let poor = try ledger.open(configuration)
+        defer { poor.close() }
+        #expect(logError { try poor.settle() } != nil)
+        #expect(try poor.leader()?.leaseMilliseconds == 0, "everybody waits for a lease that nobody uses")
+        let other = try ledger.open(ledger.configuration(node: "b"))
+        defer { other.close() }
+        var random = SplitMix64(seed: 12)
+        #expect(try other.leadWithTestBlock(&random).number == 1)
     }
 
     /// Its node stalls in a transaction that holds the leader's row; no timeout of the server's ends that.

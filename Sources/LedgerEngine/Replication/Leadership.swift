@@ -137,24 +137,25 @@ final class Leadership: @unchecked Sendable {
     private func eraseOwedNames() throws {
         guard monotonicNanoseconds() >= owedAt else { return }
         owedAt = monotonicNanoseconds() + owedMilliseconds * 1_000_000
-        let accounts = try node.log.owed()
-        if accounts.isEmpty { return }
-        var erased: [PlayerID] = []
+        // One turn each: whatever is asked to be written waits for one of them, and not for all.
+        for account in try node.log.owed() where eraseOwedName(of: account) { try node.log.paid(account) }
+    }
+
+    /// - Returns: whether it is erased.
+    private func eraseOwedName(of account: PlayerID) -> Bool {
         committing.during {
             if leadsStill() { appender.awaitIdle() }
-            guard leadsStill() else { return }
+            guard leadsStill() else { return false }
+            var isOwed = false
             do throws(LogError) {
-                for account in accounts {
-                    var isOwed = false
-                    try node.log.eraseName(of: account, through: appender.head.number) { _, _ in isOwed = true }
-                    if !isOwed { erased.append(account) }
-                }
+                try node.log.eraseName(of: account, through: appender.head.number) { _, _ in isOwed = true }
             } catch {
                 // The log is to be settled.
                 follow(because: error)
+                return false
             }
+            return !isOwed
         }
-        for account in erased { try node.log.paid(account) }
     }
 
     /// Follows, for another node leads. Called by the follower's thread.

@@ -29,9 +29,9 @@ final class LogFollower: Sendable {
         var failures = 0
         /// Why it could not look, and until when that is believed.
         var unseen: (reason: any Error, until: UInt64)?
-        /// Whether the log was found to have the last block that was read from it, and while whose lead.
-        var isCompared = false
-        var comparedLeader: LogLeader?
+        /// Since which taking of the lead the log is known to have the last block that was read from it; `nil` where
+        /// that is to be looked at.
+        var comparedReign: Int64?
         /// Until when it leaves a lead that nobody has to the node that asked for it; `nil` where somebody leads.
         var yieldsUntil: UInt64?
         /// What was told last.
@@ -109,7 +109,7 @@ final class LogFollower: Sendable {
     func follow() {
         state.withLock { state in
             state.leads = false
-            state.isCompared = false
+            state.comparedReign = nil
             state.nextAt = 0
         }
         node.follow(nil)
@@ -152,7 +152,7 @@ final class LogFollower: Sendable {
                 if standing.leader == nil { hasten() }
                 // Nobody reads further meanwhile.
                 try check(end: standing.block)
-                try compare(standing.leader)
+                try compare(standing.reign)
                 try readOn(through: standing.block)
             }
             node.note(fault: nil)
@@ -187,14 +187,17 @@ final class LogFollower: Sendable {
         }
     }
 
-    /// Looks whether the log has the last block that was read from it. That is not done again while the same node leads
-    /// and nothing goes wrong.
-    /// - Throws: ``LogError`` `corrupt` where it has another.
-    private func compare(_ leader: LogLeader?) throws(LogError) {
-        if state.withLock({ $0.isCompared && $0.comparedLeader == leader }) { return }
+    /// Looks whether the log has the last block that was read from it. That is not done again while nobody takes the
+    /// lead anew and nothing goes wrong.
+    /// - Throws: ``LogError`` `corrupt` where it has another, `unknown` where it has none, as a replica that is behind.
+    private func compare(_ reign: Int64) throws(LogError) {
+        if state.withLock({ $0.comparedReign == reign }) { return }
         let head = appender.head
         if head.number > 0 {
-            guard let block = try log.read(after: head.number - 1, bytesMax: 0).first, block.hash == head.hash else {
+            guard let block = try log.read(after: head.number - 1, bytesMax: 0).first else {
+                throw LogError(.unknown, "block \(head.number) was read before, and is not there now")
+            }
+            guard block.hash == head.hash else {
                 throw LogError(
                     .corrupt,
                     """
@@ -203,12 +206,12 @@ final class LogFollower: Sendable {
                     """)
             }
         }
-        state.withLock { ($0.isCompared, $0.comparedLeader) = (true, leader) }
+        state.withLock { $0.comparedReign = reign }
     }
 
     /// What kept this node from reading the log: while that is not what it was, nothing is passed on either.
     private func noteFault(_ error: any Error) {
-        state.withLock { $0.isCompared = false }
+        state.withLock { $0.comparedReign = nil }
         if let error = error as? LogError, error.kind == .corrupt { node.note(fault: error) }
     }
 
@@ -274,17 +277,20 @@ final class LogFollower: Sendable {
                 }
             } else if standing.leader == nil, mayLead {
                 node.follow(nil)
-                // Who lacks blocks of this log, or cannot read them, would keep others from leading.
-                if standing.block < appender.head.number { try look() }
-                try compare(nil)
-                if projector.failsSince != nil { throw LogError(.notAppended, "this node's tables cannot be written") }
+                do {
+                    try checkMayServe(standing)
+                } catch {
+                    // It may have the lead still, of which it made no use, and would keep others from it.
+                    log.giveBack()
+                    throw error
+                }
                 // What is behind the last block here is read when it is settled: it may be in doubt until then.
                 try takeLead()
                 // Where its first block failed it has followed again.
                 hasFailed = !state.withLock { $0.leads }
             } else {
                 // Before anything is passed on to whoever leads.
-                if standing.block < appender.head.number { try look() } else { try compare(standing.leader) }
+                if standing.block < appender.head.number { try look() } else { try compare(standing.reign) }
                 node.follow(standing.leader)
                 try read(through: standing.block)
                 node.note(fault: nil)
@@ -314,6 +320,13 @@ final class LogFollower: Sendable {
             // Another look may be wanted since it began.
             state.nextAt = min(state.nextAt, at)
         }
+    }
+
+    /// Whether it could lead: who lacks blocks of this log, or cannot read them, would keep others from leading.
+    private func checkMayServe(_ standing: LogStanding) throws {
+        if standing.block < appender.head.number { try look() }
+        try compare(standing.reign)
+        if projector.failsSince != nil { throw LogError(.notAppended, "this node's tables cannot be written") }
     }
 
     /// Whether nobody waits for what another leader appends, and nothing happens.

@@ -63,6 +63,10 @@ package final class Node: Sendable {
         if let leader { tell?(leader) }
     }
 
+    /// What it was to append, or to confirm, was refused: it is about to follow, and what is refused from now on is for
+    /// whoever leads then.
+    func endLeading() { known.withLock { $0.leads = false } }
+
     func lead() {
         let tell = known.withLock { known in
             (known.leads, known.leader, known.fault) = (true, nil, nil)

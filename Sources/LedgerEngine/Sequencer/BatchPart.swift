@@ -9,6 +9,8 @@ struct BatchPart: Sendable {
     var rest: [Submission] = []
     /// How long it took until it was decided.
     var nanoseconds: UInt64 = 0
+    /// How many operations were decided, and the nanoseconds of a core that it took.
+    var work: (operations: Int, core: UInt64) = (0, 0)
     /// Where the books stood then, where that is traced.
     var position: LastNumbers?
 

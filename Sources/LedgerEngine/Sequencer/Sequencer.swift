@@ -182,7 +182,7 @@ final class Sequencer: Sendable {
     private func commit(_ batch: [Submission], isLast: Bool) -> [Submission] {
         figures.batchOperations.note(batch.reduce(0) { $0 + UInt64($1.operations.count) })
         let part = Monitor(BatchPart(batch))
-        let begin = monotonicNanoseconds()
+        let (begin, coreBegin) = (monotonicNanoseconds(), coreNanoseconds())
         let queued = batch.reduce(0) { max($0, $1.waited(until: begin, limits)) }
         let promotion = batch.contains(where: \.hasPromotion) ? promote() : nil
         let fault = store.fault()
@@ -208,18 +208,23 @@ final class Sequencer: Sendable {
                 decided.add(submission, decidedCount: decision.count, transfers: books.position.transfer - before)
             }
             decided.nanoseconds = monotonicNanoseconds() - begin
+            decided.work = (decisions.reduce(0) { $0 + $1.count }, coreNanoseconds() - coreBegin)
             if figures.recentAppends != nil { decided.position = books.position }
             part.withLock { $0 = decided }
             // While nothing can be made durable, what reads found due is in no block.
             return (decisions, lastEntry: fault == nil ? books.position.entry : durable)
         } done: { [self] decided in
-            let (batch, deciding) = part.withLock { ($0.submissions, $0.nanoseconds) }
+            let (durableAt, coreBegin) = (monotonicNanoseconds(), coreNanoseconds())
+            let (batch, deciding, decidedWork) = part.withLock { ($0.submissions, $0.nanoseconds, $0.work) }
+            var work = SequencerQueues.CommitWork(deciding: deciding, durableAt: durableAt)
             let trace = figures.recentAppends.map { commitTrace(part, since: begin, decided, $0) }
             switch decided {
             case .success(let (decisions, lastEntry)):
                 failure.withLock { if $0 != nil { $0 = nil } }
                 feed.committed(through: lastEntry)
                 deliver(decisions, to: batch, trace)
+                work.operations = decidedWork.operations
+                work.core = decidedWork.core + coreNanoseconds() - coreBegin
             case .failure(let error):
                 note(error, batch)
                 let answer = Answer.failure(.store(error))
@@ -228,7 +233,7 @@ final class Sequencer: Sendable {
                         Decision(answers: submission.operations.map { $0.promotion(promotion) ?? answer })
                     }, to: batch, trace)
             }
-            let duration = update { $0.delivered(deciding: deciding) }
+            let duration = update { [work] in $0.delivered(work) }
             figures.commit.note(duration)
             if figures.slowCommits.isSlow(duration) { noteSlow(duration, queued, deciding, batch) }
         }

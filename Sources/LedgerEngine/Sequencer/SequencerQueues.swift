@@ -23,6 +23,18 @@ struct SequencerQueues {
         case verify(Chunk)
     }
 
+    /// What a batch took.
+    struct CommitWork {
+        /// How many of its operations were decided; 0 where it failed.
+        var operations = 0
+        /// The nanoseconds from its beginning until it was decided.
+        var deciding: UInt64 = 0
+        /// When it was durable.
+        var durableAt: UInt64
+        /// The nanoseconds of a core for which it was decided and its answers were handed out.
+        var core: UInt64 = 0
+    }
+
     /// Whom to wake.
     struct Wakes {
         var verifier: Bool
@@ -114,9 +126,12 @@ struct SequencerQueues {
     private var isWriting = false
     /// When the batches were begun that are not delivered yet.
     private var undelivered: Deque<UInt64> = []
-    /// When the last one was delivered, and how long that took after it was decided and after the one before it.
+    /// When the last one was delivered, and how long it took to be durable once it was decided and the one before it
+    /// was delivered.
     private var lastDelivery: UInt64 = 0
     private var commitNanoseconds: UInt64 = 0
+    /// The work of the last batches: each counts for three fourths of the one behind it.
+    private var lately: (operations: UInt64, core: UInt64) = (0, 0)
     /// Whether it was woken for a lone JWS that it has not taken yet.
     private var isExpectedForLoneJWS = false
     /// Who asked last, and until when several count as asking.
@@ -371,23 +386,24 @@ struct SequencerQueues {
     func charge(_ lane: Lane, _ cost: Int) { verified.charge(lane, cost) }
 
     /// The answers of the oldest batch were handed to its lanes.
-    /// - Parameter deciding: the nanoseconds from its beginning until it was decided.
     /// - Returns: the nanoseconds since it was begun.
     @discardableResult
-    mutating func delivered(deciding: UInt64) -> UInt64 {
+    mutating func delivered(_ work: CommitWork) -> UInt64 {
         guard let begin = undelivered.popFirst() else { preconditionFailure("no batch was begun") }
-        let now = now()
-        commitNanoseconds = now - min(max(begin + deciding, lastDelivery), now)
-        lastDelivery = now
-        return now - begin
+        commitNanoseconds = work.durableAt - min(max(begin + work.deciding, lastDelivery), work.durableAt)
+        lately.operations = lately.operations * 3 / 4 + UInt64(work.operations)
+        lately.core = lately.core * 3 / 4 + work.core
+        lastDelivery = now()
+        return lastDelivery - begin
     }
 
-    /// Few, for whom a token that asks for little waits; more where a commit takes long however few it has. What
-    /// deciding took counts for nothing: with more operations it would only take longer.
+    /// As many as are decided and answered within the time that a token that asks for little may wait for others. What
+    /// they take differs by a hundred times: reads of players that are in the tables alone take the most.
     private var operationsPerSharedCommit: Int {
-        let worth = commitNanoseconds / limits.sharedCommitNanosecondsPerOperation
-        let most = min(limits.operationsPerLongSharedCommitMax, limits.operationsPerCommitMax)
-        return max(limits.operationsPerSharedCommitMax, min(Int(worth), most))
+        let each = max(lately.core / max(lately.operations, 1), limits.operationNanosecondsMin)
+        let time = max(limits.sharedCommitNanoseconds, commitNanoseconds / limits.sharedCommitPartOfSync)
+        let most = min(limits.operationsPerSharedCommitMax, limits.operationsPerCommitMax)
+        return min(max(Int(time / each), limits.operationsPerSharedCommitMin), most)
     }
 
     /// No more than half of everything that is here: while that is committed the rest is verified, and while the rest

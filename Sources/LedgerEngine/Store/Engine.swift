@@ -179,7 +179,11 @@ package final class Engine: Store, @unchecked Sendable {
         let appender = try Appender(
             log, head: head, failure: opened.failure, standbys: standbys, limits: configuration.limits,
             figures: figures, hash: hash, owed: owed,
-            told: { error, adds in node.map { StoreError(error, adds: adds, of: $0) } ?? StoreError(error) }
+            told: { error, adds in
+                guard let node else { return StoreError(error) }
+                node.endLeading()
+                return StoreError(error, adds: adds, of: node)
+            }
         ) { [projector = tables.projector] in projector.add($0) }
         self.appender = appender
         self.following = FollowingBatches(tables, appender)

@@ -68,6 +68,14 @@ func monotonicNanoseconds() -> UInt64 {
     return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
 }
 
+/// For how long the calling thread has had a core; 0 on a simulated machine, where work takes no time.
+func coreNanoseconds() -> UInt64 {
+    if SimulatedMachines.current != nil { return 0 }
+    var time = timespec()
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+}
+
 /// The randomness of salts: the operating system's.
 struct MachineRandom: RandomNumberGenerator {
     private let machine = SimulatedMachines.current

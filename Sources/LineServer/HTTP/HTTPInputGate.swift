@@ -30,7 +30,7 @@ final class HTTPInputGate: ChannelDuplexHandler {
     private var hasBegun = false
     /// Whether a turn is to come in which more is handed on.
     private var isTurnAwaited = false
-    /// What was read since something was last handed on.
+    /// What was read since a turn was last asked for.
     private var readBytes = 0
     /// Whether the client sends nothing more, and that is not handed on yet: it stands behind what is held.
     private var isEndHeld = false
@@ -85,7 +85,7 @@ final class HTTPInputGate: ChannelDuplexHandler {
             isEndHeld = false
             context.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
         }
-        if isAsked && held.count < limits.heldInputBytesMax { context.read() }
+        if isAsked && !isTurnAwaited && held.count < limits.heldInputBytesMax { context.read() }
     }
 
     private func askForTurn() {
@@ -97,7 +97,8 @@ final class HTTPInputGate: ChannelDuplexHandler {
         }
     }
 
-    /// Hands pieces on, up to one that has the end of a request, and for no longer than a turn.
+    /// Hands pieces on, up to one that has the end of a request, and for no longer than a turn. Who is not known has
+    /// one: all of these have their turns as one.
     private func handOn(isFirst: Bool) {
         guard let context else { return }
         (isAsked, isTurnAwaited) = (false, false)
@@ -108,7 +109,8 @@ final class HTTPInputGate: ChannelDuplexHandler {
             guard let piece = held.removeFirst(bytesMax) else { return }
             bytes += piece.readableBytes
             context.fireChannelRead(wrapInboundOut(piece))
-        } while !isFirst && bytes < HTTPInputGate.readingBytes && !server.isHolding && context.eventLoop.now < end
+        } while server.connection?.holder != nil && !isFirst && bytes < HTTPInputGate.readingBytes && !server.isHolding
+            && context.eventLoop.now < end
     }
 
     private func handedOn() {

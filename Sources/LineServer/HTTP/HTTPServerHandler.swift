@@ -174,8 +174,8 @@ final class HTTPServerHandler: ChannelDuplexHandler {
         timer = context.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(limits.requestMilliseconds)) {
             self.timer = nil
             guard let context = self.context else { return }
-            // It is not the client's fault where there is no memory for more of it.
-            if self.connection?.holdsReading == true { return self.awaitEnd(context) }
+            // It is not the client's fault where there is no memory for more of it, or what has come waits for a turn.
+            if self.connection?.holdsReading == true || self.gate?.isEmpty == false { return self.awaitEnd(context) }
             switch self.phase {
             case .receiving(let exchange): self.refuse(exchange.tooSlow, context, to: exchange.method)
             case .dropping(let declined): self.refuse(declined.refusal, context, to: declined.method)

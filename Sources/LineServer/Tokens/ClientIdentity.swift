@@ -23,6 +23,9 @@ struct ClientIdentity {
     /// Whether tokens were replaced, and who it was before, or else was, could do more. Whoever notices that first: it
     /// holds until the connection is told.
     private var hasLost = false
+    /// Whether its token opens another ledger than it did when it sent what came until now. What of that names no
+    /// ledger was meant for the former one, and is not carried out in another.
+    private(set) var hasMoved = false
     /// By what it has shown that, and as of which of the table's generations.
     private var credential: Credential?
     /// What it has shown when the connection came about.
@@ -87,7 +90,7 @@ struct ClientIdentity {
     /// A request of HTTP begins, and nothing before it is under way.
     mutating func beginRequest() {
         renew()
-        (hasChanged, hasLost) = (false, false)
+        (hasChanged, hasLost, hasMoved) = (false, false, false)
     }
 
     /// A request of HTTP is served. So wrong tokens are those in a row: where a proxy sends requests of many clients on
@@ -124,8 +127,7 @@ struct ClientIdentity {
         // Under another name it needs a place of that one.
         if let name = holder?.name, !seat(name) { holder = nil }
         if let former, hasChanged || former.loses(to: holder) { hasLost = true }
-        // What it has sent without naming a ledger was meant for the former one: it has to say anew who it is.
-        if let former, let present = holder, present.ledger != former.ledger { (holder, credential) = (nil, nil) }
+        if let only = holder?.ledger, let former, tokens.separatesLedgers, only != former.ledger { hasMoved = true }
     }
 
     /// The connection is told that tokens were replaced. A request of it may have been first to find that out, and its
