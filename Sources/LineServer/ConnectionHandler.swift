@@ -28,6 +28,8 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     private var isInTurn = false
     /// What was read and has had no turn yet.
     private var receivedBytes = 0
+    /// Whether anything was looked at.
+    private var hasBegun = false
     /// Whether it has asked for blocks.
     private var isOfStandby = false
     /// Whether TLS is still to come about: until then nobody has authenticated, whoever needs no token either.
@@ -268,7 +270,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
             if sessions.holdsBack { return cutOff() }
             sessions.endWaits(forGood: false)
         }
-        if front == nil, state.hasMoved { return end(because: .otherLedgerNow) }
+        if state.hasMoved { return front == nil ? end(because: .otherLedgerNow) : finish() }
         guard context != nil, front == nil, state.holder == nil, service.connections.unseat(id) else { return }
         timeouts.beginAnew()
     }
@@ -334,9 +336,11 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
 
     /// Has what came accepted when the client's turn comes.
     private func askForTurn() {
-        defer { receivedBytes = 0 }
-        // Writes may wait for what a standby says.
-        if isOfStandby { return takeTurnAtOnce() }
+        defer { (receivedBytes, hasBegun) = (0, true) }
+        // Writes may wait for what a standby says. And a short first line mostly says who the client is, and so who pays
+        // for it: newcomers do not wait for each other.
+        let isFirst = !hasBegun && state.holder == nil && receivedBytes <= service.limits.firstPieceBytesMax
+        if isOfStandby || isFirst { return takeTurnAtOnce() }
         loop.run(for: state.holder?.tenant, bytes: receivedBytes) { [weak self] in
             self?.takeTurn() ?? LoopShares.Yield()
         }

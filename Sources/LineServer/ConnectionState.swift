@@ -90,6 +90,8 @@ struct ConnectionState {
     private var isPieceWritten = false
     /// The channel asked to read while that was not wanted.
     private var isReadHeld = false
+    /// Why the server ends the connection, until that is said.
+    private var lastWord: WireError?
     /// Lines that were no requests, while nobody knew who the client is.
     private var strangerVainLines = 0
 
@@ -198,14 +200,22 @@ struct ConnectionState {
         body = HTTPBody(form)
         replies.parent = parent
         reception.beginRequest()
-        return reception.authenticate(by: credential, &turn)
+        return reception.hasMoved ? .otherLedgerNow : reception.authenticate(by: credential, &turn)
     }
 
     /// The server ends the connection, and says why: nothing that comes from now on is looked at.
     mutating func end(_ error: WireError?) {
         guard case .open = phase else { return }
-        if let error { replies.append(.error(error), id: .null, bytes: 0, replyBytesMax: error.replyBytesMax) }
+        lastWord = error
+        if batch == nil { sayLastWord() }
         ignoreInput()
+    }
+
+    /// Not within the replies of a batch, which are one line.
+    private mutating func sayLastWord() {
+        guard let error = lastWord else { return }
+        lastWord = nil
+        replies.append(.error(error), id: .null, bytes: 0, replyBytesMax: error.replyBytesMax)
     }
 
     /// The batch whose answers come next, where that is traced.
@@ -495,6 +505,7 @@ struct ConnectionState {
         guard let message = batch?.rest.first else {
             if let batch { replies.endBatch(bytes: batch.bytes) }
             batch = nil
+            sayLastWord()
             return true
         }
         let target = reception.target(of: message)

@@ -37,7 +37,7 @@ package struct ServerLimits: Sendable {
     /// some 700 parts (heads, pieces of bodies, ends).
     package var pieceBytesMax = 4 << 10
     /// Those that are decoded before anybody knows whose they are: most heads have fewer, and a hundred chunks that
-    /// have as many take a tenth of a millisecond.
+    /// have as many take a tenth of a millisecond. Of a connection's first line the same: `authenticate` has fewer.
     package var firstPieceBytesMax = 1 << 10
     /// Bytes behind a request that is not answered yet, from which on no more is read: one more request with a long
     /// head, or some dozens of small ones. With them and one reading (64 KiB) every connection can hold what nobody

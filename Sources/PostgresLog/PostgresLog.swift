@@ -49,6 +49,8 @@ package final class PostgresLog: SharedLog {
         var head: LogHead?
         /// Whether only blocks up to the head are handed out: those behind it are this node's own, and in doubt.
         var isBound = false
+        /// The last block that is not lost with the server, where nodes require a synchronous standby.
+        var safe: BlockNumber = 0
         /// Until when this node leads for certain.
         var leaseEnd: UInt64 = 0
         /// By which this node had the lead last.
@@ -68,7 +70,8 @@ package final class PostgresLog: SharedLog {
         self.writer = Mutex(writer)
         self.now = now
         keeper = LeaseKeeper()
-        known.withLock { $0.head = head }
+        // What is there at the start is believed.
+        known.withLock { ($0.head, $0.safe) = (head, head?.number ?? 0) }
         if configuration.right == .leading {
             keeper.begin(everyMilliseconds: max(1, configuration.leaseMilliseconds / 8)) { [weak self] in
                 guard let self else { return false }
@@ -168,9 +171,12 @@ package final class PostgresLog: SharedLog {
 
     package var mayLead: Bool { configuration.right == .leading }
 
+    /// Whether what others append is handed out only once a synchronous standby has it.
+    private var isWary: Bool { configuration.requireSynchronousStandby && mayLead }
+
     package func standing() throws(LogError) -> LogStanding {
         let milliseconds = min(configuration.answerMilliseconds, PostgresLogLimits.lookMilliseconds)
-        let before = known.withLock { $0.taking }
+        let (before, isBound, safe) = known.withLock { ($0.taking, $0.isBound, $0.safe) }
         let found = try reader.withLock(withinMilliseconds: milliseconds) { (reader) throws(LogError) in
             guard let reader else { throw closed }
             do throws(PostgresFault) {
@@ -182,6 +188,10 @@ package final class PostgresLog: SharedLog {
                 if let moved = configuration.refusal(of: leader) { throw PostgresFault(.decided(.unknown), moved) }
                 let block = try rows.number(
                     0, 8, in: 0...PostgresRanges.blockNumbers.upperBound, "\(schema.name).block.id of the last block")
+                // Who leads hands out only what it knows to be safe.
+                if isWary, !isBound, block > safe {
+                    try reader.awaitStandby(since: reader.sessions, milliseconds: milliseconds)
+                }
                 let weight = try rows.number(0, 9, in: PostgresRanges.weights, "\(schema.name).leader.weight")
                 return (leader, asked, block, Int(weight), rows.text(0, 10))
             } catch {
@@ -191,9 +201,12 @@ package final class PostgresLog: SharedLog {
         guard let (leader, asked, block, weight, wantedBy) = found else {
             throw LogError(.unknown, "asking how the log stands: what was read before is not answered")
         }
-        let (isBound, taking) = known.withLock { ($0.isBound, $0.taking) }
+        let taking = known.withLock { known in
+            if !isBound { known.safe = max(known.safe, block) }
+            return known.taking
+        }
         let isOver = watch.see(leader, own: taking, asked: asked) == .over
-        if isBound, isOther(leader, since: before) {
+        if known.withLock({ $0.isBound }), isOther(leader, since: before) {
             // Where its session waits for an answer, a later look does it.
             _ = writer.withLock(withinMilliseconds: PostgresLogLimits.confirmMilliseconds) { writer in
                 guard let writer, writer.taking == taking else { return }
@@ -289,6 +302,7 @@ package final class PostgresLog: SharedLog {
             switch writer.state {
             case .leads:
                 known.head = writer.head
+                known.safe = max(known.safe, writer.head?.number ?? 0)
                 known.isBound = true
                 known.leaseEnd = writer.lease.end
             case .inDoubt:
@@ -312,7 +326,7 @@ package final class PostgresLog: SharedLog {
     }
 
     package func read(after number: BlockNumber, bytesMax: Int) throws(LogError) -> [SealedBlock] {
-        let last = known.withLock { $0.isBound ? $0.head?.number ?? 0 : nil }
+        let last = known.withLock { $0.isBound ? $0.head?.number ?? 0 : isWary ? $0.safe : nil }
         let blocks = try reader.withLock { (reader) throws(LogError) in
             guard let reader else { throw closed }
             return try reader.read(after: number, bytesMax: bytesMax, through: last)

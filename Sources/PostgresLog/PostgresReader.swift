@@ -12,6 +12,8 @@ final class PostgresReader {
     private let schema: PostgresSchema
     private let hash: HashFunction
     private var session: PostgresConnection?
+    /// How many sessions were begun: the next may be one of another server.
+    private(set) var sessions = 0
 
     init(_ configuration: PostgresLogConfiguration, _ schema: PostgresSchema, hash: @escaping HashFunction) {
         self.configuration = configuration
@@ -53,7 +55,24 @@ final class PostgresReader {
         let begun = try PostgresConnection(configuration.settings(writing: configuration.right == .leading))
         try begun.run(configuration.beginning(writing: false), milliseconds: milliseconds)
         session = begun
+        sessions += 1
         return begun
+    }
+
+    /// Waits until a synchronous standby has whatever this server shows. What a commit that was ended in its wait for
+    /// the standby did is shown too, and lost where this server is.
+    /// - Parameters:
+    ///   - sessions: what ``sessions`` was when that was read: of another server the answer would say nothing.
+    ///   - milliseconds: how long each answer is waited for.
+    func awaitStandby(since sessions: Int, milliseconds: Int) throws(PostgresFault) {
+        let hasAll = try schema.awaitStandby(try run(schema.replication, milliseconds: milliseconds)) {
+            () throws(PostgresFault) in
+            try run(schema.replication, milliseconds: milliseconds)
+        }
+        guard hasAll, sessions == self.sessions else {
+            throw PostgresFault(
+                .decided(.unknown), "a synchronous standby is required, and none has the last block that is there")
+        }
     }
 
     /// The version of the server that was read last, as 150018 for 15.18; 0 where none was.

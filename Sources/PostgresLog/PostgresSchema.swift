@@ -214,6 +214,23 @@ struct PostgresSchema {
                 """)
     }
 
+    /// Waits until a synchronous standby has all that was durable at the server when ``replication`` was first asked.
+    /// - Parameter again: asks it again.
+    /// - Returns: whether one has it in time.
+    func awaitStandby(
+        _ replication: PostgresRows, again: () throws(PostgresFault) -> PostgresRows
+    ) throws(PostgresFault) -> Bool {
+        let durable = replication.number(0, 0)
+        var replication = replication
+        let end = boottimeNanoseconds() + PostgresLogLimits.standbyMilliseconds * 1_000_000
+        while replication.number(0, 1) < durable {
+            if boottimeNanoseconds() >= end { return false }
+            pause(milliseconds: 1)
+            replication = try again()
+        }
+        return true
+    }
+
     // MARK: - Blocks
 
     var head: Statement {

@@ -63,15 +63,9 @@ final class WritingSession {
     /// - Parameter replication: asked behind the commit.
     /// - Throws: ``PostgresFault`` `warned` where none has it.
     private func awaitStandby(_ replication: PostgresRows) throws(PostgresFault) {
-        let committed = replication.number(0, 0)
-        var replication = replication
-        let end = boottimeNanoseconds() + PostgresLogLimits.standbyMilliseconds * 1_000_000
-        while replication.number(0, 1) < committed {
-            guard boottimeNanoseconds() < end else {
-                throw PostgresFault(.warned, "a synchronous standby is required, and none has what was committed")
-            }
-            pause(milliseconds: 1)
-            replication = try self.replication()
+        let hasAll = try schema.awaitStandby(replication) { () throws(PostgresFault) in try self.replication() }
+        guard hasAll else {
+            throw PostgresFault(.warned, "a synchronous standby is required, and none has what was committed")
         }
     }
 

@@ -66,6 +66,19 @@ import Testing
         #expect(transcript.state.inFlight == (0, 0))
     }
 
+    @Test func whyAConnectionEndsIsSaidBehindABatchThatHasBegun() {
+        var limits = ServerLimits()
+        limits.requestsInFlightMax = 1
+        var transcript = Transcript(limits: limits)
+        let batch = (1...3).map { Requests.grant("g\($0)", "a", 1, id: "\($0)") }
+        #expect(transcript.send("[\(batch.joined(separator: ","))]", Requests.ping(4)) == ["grant g1"])
+        transcript.change { $0.end(.overloaded) }
+        #expect(transcript.replies() == [])
+        for _ in 1...2 { #expect(transcript.answers(Self.done) == []) }
+        #expect(transcript.answers(Self.done) == ["[1, 2, 3]", "null overloaded"])
+        #expect(transcript.actions().last == "linger")
+    }
+
     @Test func aRequestWithoutIDIsCarriedOutAndNotAnswered() {
         var transcript = Transcript()
         #expect(transcript.send(Requests.grant("g", "a", 1, id: nil), Requests.ping(1)) == ["grant g"])

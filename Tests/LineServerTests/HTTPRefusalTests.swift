@@ -256,6 +256,19 @@ extension ServerTests {
             }
         }
 
+        /// However much strangers have sent.
+        @Test func aNewcomersFirstLineWaitsForNobodyElses() async throws {
+            try await serve(tokens: Self.tokens, limits: Self.withoutASecondTurn) { server, client in
+                #expect(try await client.ask(HTTPClient.request("/elsewhere", "")).status == 404)
+                let stranger = try await server.connect()
+                #expect(try await stranger.ask(Requests.ping(1)).reason == nil)
+                // The second waits with those of all strangers.
+                try await stranger.send(Requests.ping(2) + "\n")
+                let newcomer = try await server.connect()
+                #expect(try await newcomer.ask(Requests.authenticate("g")).reason == nil)
+            }
+        }
+
         @Test func theTimeThatHeadsTakeIsPaidByWhoSendsThem() async throws {
             try await serve(tokens: Self.tokens, limits: Self.withoutASecondTurn) { server, client in
                 let elsewhere = HTTPClient.request("/elsewhere", "")

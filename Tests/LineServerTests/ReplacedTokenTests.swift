@@ -205,6 +205,54 @@ extension ServerTests {
             }
         }
 
+        /// It was gone between.
+        @Test func aTokenThatComesBackForAnotherLedgerOpensThatToNewConnectionsAlone() {
+            func token(_ ledger: String) -> Token {
+                var token = Self.gone
+                token.ledger = LedgerName(ledger)
+                return token
+            }
+            var transcript = Transcript(tokens: [Self.kept, token("a")], ledgers: ["a", "b"])
+            transcript.send(Requests.authenticate("g", id: 1))
+            transcript.tokens.replace(by: [Self.kept])
+            transcript.send(Requests.balance("p", id: "2"))
+            transcript.tokens.replace(by: [Self.kept, token("b")])
+            #expect(transcript.send(Requests.balance("p", id: "3")) == [])
+            #expect(transcript.replies() == ["1", "2 unauthenticated", "3 overloaded"])
+            #expect(transcript.send(Requests.authenticate("g", id: 4), Requests.balance("p", id: "5")) == [])
+            transcript.change { $0.end(.otherLedgerNow) }
+            #expect(transcript.replies() == ["4", "5 overloaded", "null overloaded"])
+            #expect(transcript.actions().last == "linger")
+        }
+
+        /// They stand behind a read that waits, and their heads are looked at afterwards.
+        @Test func whatWaitsBehindARequestOfHTTPIsNotCarriedOutWhereItsTokenOpensAnotherLedgerNow() async throws {
+            let second = try SandboxApp(bundleID: "com.example.second")
+            var bound = Self.gone
+            bound.ledger = LedgerName("main")
+            try await TestServer.run(
+                listenHTTP: [.tcp(host: "127.0.0.1", port: 0)], tokens: [Self.kept, bound],
+                beside: [TestServer.Other(name: "second", app: second)]
+            ) { server in
+                let client = try await server.connectHTTP()
+                let journal = HTTPClient.rpc(Requests.journal(after: 0, wait: 30_000), token: "g")
+                let grants = (0..<20).map { HTTPClient.rpc(Requests.grant("g\($0)", "a", 1), token: "g") }
+                try await client.send(journal + grants.joined())
+                try await letEventLoopsRead(server)
+                var moved = bound
+                moved.ledger = LedgerName("second")
+                server.lines.reload(tokens: [Self.kept, moved])
+                #expect(try await client.response()?.json.result["entries"].count == 0)
+                // At most the first of them was looked at before the connection was told.
+                while let response = try await client.response() { #expect(response.status == 503) }
+                let other = try await connect(server, "k")
+                for ledger in ["main", "second"] {
+                    let balance = Requests.call("balance", "{\"account\":\"a\",\"ledger\":\"\(ledger)\"}")
+                    #expect(try await other.ask(balance).result["balances"].count == 0, "\(ledger)")
+                }
+            }
+        }
+
         /// Nothing that it has sent is for another ledger by that.
         @Test func whoseTokenOpensAllLedgersNowGoesOn() async throws {
             let second = try SandboxApp(bundleID: "com.example.second")

@@ -96,6 +96,46 @@ import Testing
         #expect(try log.readAll() == [first, next, term])
     }
 
+    /// A successor ends the session that waits for it, for instance: the block is there, and lost with that server.
+    @Test func aBlockThatNoStandbyHasIsNotHandedOutByWhoFollows() throws {
+        let server = try PostgresServer()
+        defer { server.stop() }
+        let standby = try PostgresServer(standbyOf: server)
+        defer { standby.stop() }
+        let ledger = try TestLedger(on: server)
+        let session = try ledger.session()
+        try Self.require("standby", session)
+        try Self.wait(session, for: Self.streams)
+        let log = try ledger.open(Self.configuration(ledger))
+        var configuration = Self.configuration(ledger)
+        configuration.node = "b"
+        let follower = try ledger.open(configuration)
+        defer {
+            log.close()
+            follower.close()
+        }
+        var random = SplitMix64(seed: 7)
+        let first = try log.leadWithTestBlock(&random)
+        #expect(try follower.standing().block == 1 && follower.readAll() == [first])
+
+        try Self.require("another", session)
+        let next = TestBlock.after(first.head, bodyBytes: 10, redactableBytes: 0, &random)
+        let outcome = Mutex<LogError??>(.none)
+        inThread { outcome.withLock { $0 = .some(logError { try log.append(next) }) } }
+        try Self.wait(session, for: Self.waits)
+        try session.run("SELECT pg_terminate_backend(backend_pid, 1000) FROM leader")
+        while outcome.withLock({ $0 }) == nil { pause(milliseconds: 1) }
+        #expect(outcome.withLock { $0 }??.kind == .unknown)
+        #expect(try session.run("SELECT count(*) FROM block") == [["2"]])
+        let error = logError { _ = try follower.standing() }
+        #expect(error?.kind == .unknown && error?.description.contains("none has the last block") == true)
+        #expect(try follower.readAll() == [first])
+
+        try Self.require("standby", session)
+        try Self.wait(session, for: Self.streams)
+        #expect(try follower.standing().block == 2 && follower.readAll() == [first, next])
+    }
+
     private static let waits = "EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep')"
 
     /// Begins something in a thread, and has the server end the wait of all commits once it waits for its standby: they

@@ -24,8 +24,10 @@ struct ClientIdentity {
     /// holds until the connection is told.
     private var hasLost = false
     /// Whether its token opens another ledger than it did when it sent what came until now. What of that names no
-    /// ledger was meant for the former one, and is not carried out in another.
+    /// ledger was meant for the former one, and is not carried out in another: the connection ends.
     private(set) var hasMoved = false
+    /// Who it was last: its token may have been gone between two that open different ledgers.
+    private var last: TokenHolder?
     /// By what it has shown that, and as of which of the table's generations.
     private var credential: Credential?
     /// What it has shown when the connection came about.
@@ -44,6 +46,7 @@ struct ClientIdentity {
         self.wrongTokensMax = wrongTokensMax
         self.seat = seat
         holder = tokens.holderWithoutToken
+        last = holder
         generation = tokens.generation
     }
 
@@ -90,7 +93,7 @@ struct ClientIdentity {
     /// A request of HTTP begins, and nothing before it is under way.
     mutating func beginRequest() {
         renew()
-        (hasChanged, hasLost, hasMoved) = (false, false, false)
+        (hasChanged, hasLost) = (false, false)
     }
 
     /// A request of HTTP is served. So wrong tokens are those in a row: where a proxy sends requests of many clients on
@@ -107,6 +110,7 @@ struct ClientIdentity {
         hasChanged = hasChanged || self.holder.map { $0 !== holder } ?? false
         self.holder = holder
         self.credential = credential
+        last = holder ?? last
     }
 
     /// Why the client may not ask this; `nil` where it may.
@@ -127,7 +131,8 @@ struct ClientIdentity {
         // Under another name it needs a place of that one.
         if let name = holder?.name, !seat(name) { holder = nil }
         if let former, hasChanged || former.loses(to: holder) { hasLost = true }
-        if let only = holder?.ledger, let former, tokens.separatesLedgers, only != former.ledger { hasMoved = true }
+        if let only = holder?.ledger, let last, tokens.separatesLedgers, only != last.ledger { hasMoved = true }
+        last = holder ?? last
     }
 
     /// The connection is told that tokens were replaced. A request of it may have been first to find that out, and its
