@@ -576,7 +576,11 @@ struct ConnectionState {
                 if batch != nil { operation = operation.withoutWait }
                 route.submit(operation)
                 if route.isLedElsewhere != nil {
-                    route.keep(mayRelay(asked) ? request : nil, client: holder?.relayedName)
+                    // Of reads those whose answers are small: memory for pages is taken where they are read.
+                    let isRead = !asked.method.changes && asked.method.isRelayed && !message.readsPage
+                    route.keep(
+                        mayRelay(asked) || isRead && !reception.isDirect ? request : nil, isRead: isRead,
+                        client: holder?.relayedName)
                 }
                 replies.appendSubmitted(
                     isRead: operation.isQuery, isInBatch: batch != nil, id: message.id, bytes: bytes,

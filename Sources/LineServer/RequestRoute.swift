@@ -82,7 +82,9 @@ struct RequestRoute {
 
     /// What was submitted last is passed on, if another node leads by the time that it would be carried out.
     /// - Parameter request: `nil` for one that is not passed on.
-    mutating func keep(_ request: LedgerRequest?, client: String?) { stranded.append(request, client: client) }
+    mutating func keep(_ request: LedgerRequest?, isRead: Bool, client: String?) {
+        stranded.append(request, isRead: isRead, client: client)
+    }
 
     /// The node that leads is to carry it out.
     mutating func relay(_ request: LedgerRequest) { relayed.append(request) }

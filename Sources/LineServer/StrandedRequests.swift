@@ -6,12 +6,15 @@ import NIOCore
 /// What the ledger here has of one connection and has not answered, of a ledger that another node may come to lead
 /// meanwhile: what it does not carry out for that reason is passed on to that node, as if it had led before.
 ///
-/// That is done only with the last requests of the connection, and only with all of them together: once one behind them
-/// was answered otherwise, to carry them out would change the order in which they were sent.
+/// That is done only with the last requests of the connection, and only with all of them together: once a change behind
+/// them was carried out, to carry them out would change the order in which they were sent. A balance among them is asked
+/// again, whatever was answered, for it is to show what stands before it.
 struct StrandedRequests {
     private struct Kept {
         /// `nil` for what is not passed on.
         var request: LedgerRequest?
+        /// Whether it changes nothing.
+        var isRead: Bool
         var client: String?
     }
 
@@ -32,8 +35,8 @@ struct StrandedRequests {
 
     /// The ledger is handed a request.
     /// - Parameter request: `nil` for one that is not passed on.
-    mutating func append(_ request: LedgerRequest?, client: String?) {
-        unanswered.append(Kept(request: request, client: client))
+    mutating func append(_ request: LedgerRequest?, isRead: Bool, client: String?) {
+        unanswered.append(Kept(request: request, isRead: isRead, client: client))
     }
 
     /// The ledger's next answers.
@@ -58,20 +61,32 @@ struct StrandedRequests {
         if held.count < unanswered.count { return Outcome(answers: answers) }
         defer { (held, unanswered) = ([], []) }
         let clients = Set(unanswered.map(\.client))
-        if clients.count == 1, held.indices.allSatisfy({ isStranded($0, held[$0]) }) {
+        if clients.count == 1, held.indices.allSatisfy({ mayBePassedOn($0, held[$0]) }) {
             return Outcome(
                 answers: answers, relayed: unanswered.compactMap(\.request), client: unanswered.first?.client)
         }
         return Outcome(answers: answers + held)
     }
 
+    private func kept(_ index: Int) -> Kept {
+        unanswered[unanswered.index(unanswered.startIndex, offsetBy: index)]
+    }
+
     /// Whether a request changed nothing because this node does not lead, and may be passed on.
     private func isStranded(_ index: Int, _ answer: Answer) -> Bool {
-        let place = unanswered.index(unanswered.startIndex, offsetBy: index)
-        guard unanswered[place].request != nil, case .failure(.store(let error)) = answer else { return false }
+        let kept = kept(index)
+        guard kept.request != nil, case .failure(.store(let error)) = answer else { return false }
         switch error.kind {
-        case .notLeader, .notReady, .unavailable: return true
-        case .unknown, .corrupt: return false
+        case .notLeader, .notReady: return true
+        // A read that this node cannot answer at the moment is not the leader's by that.
+        case .unavailable: return !kept.isRead
+        case .unknown: return kept.isRead
+        case .corrupt: return false
         }
+    }
+
+    /// Whether it may be passed on with those that are stranded before it.
+    private func mayBePassedOn(_ index: Int, _ answer: Answer) -> Bool {
+        kept(index).request != nil && kept(index).isRead || isStranded(index, answer)
     }
 }

@@ -132,10 +132,35 @@ import Testing
     @Test func whatWasAnsweredOutOfItsOrderIsNotPassedOn() {
         let leads = NIOLockedValueBox(true)
         var transcript = Self.transcript { _ in !leads.withLockedValue { $0 } }
-        transcript.send(Requests.grant("1", "a", 1, id: "1"), Requests.balance("a", id: "2"))
+        for other in [Requests.grant("2", "a", 1, id: "2"), Requests.history("a", id: "2")] {
+            leads.withLockedValue { $0 = true }
+            transcript.send(Requests.grant("1", "a", 1, id: "1"), other)
+            leads.withLockedValue { $0 = false }
+            let answer = other.contains("history") ? ConnectionStateTests.page : Self.done
+            #expect(transcript.answers(Self.noLeader, answer) == ["1 storage_unavailable", "2"])
+            #expect(transcript.passedOn() == [])
+        }
+    }
+
+    /// It is to show what stands before it, and what stands behind it comes after it.
+    @Test func aBalanceAmongWhatTheLeadLeftBehindIsAskedOfTheNextLeader() {
+        let leads = NIOLockedValueBox(true)
+        var transcript = Self.transcript { _ in !leads.withLockedValue { $0 } }
+        let operations = transcript.send(
+            Requests.grant("1", "a", 1, id: "1"), Requests.balance("a", id: "2"), Requests.grant("2", "a", 1, id: "3"),
+            Requests.balance("b", id: "4"))
+        #expect(operations == ["grant 1", "balance a", "grant 2", "balance b"])
         leads.withLockedValue { $0 = false }
-        #expect(transcript.answers(Self.noLeader, Self.done) == ["1 storage_unavailable", "2"])
-        #expect(transcript.passedOn() == [])
+        let unknown = Answer.failure(.store(StoreError(.unknown, "")))
+        #expect(transcript.answers(Self.noLeader, Self.done, Self.otherLeads) == [])
+        #expect(transcript.answers(unknown) == [])
+        #expect(
+            transcript.passedOn() == [
+                "grant 1 for anybody", "balance a for anybody", "grant 2 for anybody", "balance b for anybody",
+            ])
+        let balance = Reply.outcome(.written(Array(#"{"account":"a","balances":[]}"#.utf8)))
+        #expect(transcript.answersOfLeader(Self.granted, balance, Self.granted, balance) == ["1", "2", "3", "4"])
+        #expect(transcript.state.inFlight == (0, 0))
     }
 
     /// Its trace has no batch then: the one that was noted last is that of the answers for which it waited.
@@ -151,14 +176,14 @@ import Testing
                 CommitTrace(begin: 1, decided: 2, end: 3, requests: requests, isDone: true, append: nil))
         }
         transcript.send(
-            Requests.balance("a", id: "1"), Requests.grant("1", "a", 1, id: "2"), Requests.balance("a", id: "3"))
+            Requests.balance("a", id: "1"), Requests.grant("1", "a", 1, id: "2"), Requests.grant("2", "a", 1, id: "3"))
         leads.withLockedValue { $0 = false }
         note(2)
         #expect(transcript.answers(Self.done, Self.noLeader) == ["1"])
         #expect(queue.takeBatch().map(\.name) == ["decide", "commit", "balance"], "it did not wait")
         note(1)
         #expect(transcript.answers(Self.done) == ["2 storage_unavailable", "3"])
-        #expect(queue.takeBatch().map(\.name) == ["grant", "balance"])
+        #expect(queue.takeBatch().map(\.name) == ["grant", "grant"])
     }
 
     /// Nobody knows whether it was carried out, or no other node leads.

@@ -114,6 +114,7 @@ struct Transcript {
         switch request {
         case .keyed(.spend(let spend)): "spend \(spend.key)"
         case .keyed(.grant(let grant)): "grant \(grant.key)"
+        case .balance(let query): "balance \(query.account)"
         case .notify: "notify"
         default: "another"
         }
