@@ -337,8 +337,8 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     /// Has what came accepted when the client's turn comes.
     private func askForTurn() {
         defer { (receivedBytes, hasBegun) = (0, true) }
-        // Writes may wait for what a standby says. And a short first line mostly says who the client is, and so who pays
-        // for it: newcomers do not wait for each other.
+        // Writes may wait for what a standby says. And a short first line mostly says who the client is, and so who
+        // pays for it: newcomers do not wait for each other.
         let isFirst = !hasBegun && state.holder == nil && receivedBytes <= service.limits.firstPieceBytesMax
         if isOfStandby || isFirst { return takeTurnAtOnce() }
         loop.run(for: state.holder?.tenant, bytes: receivedBytes) { [weak self] in

@@ -6,9 +6,9 @@ import NIOCore
 /// What the ledger here has of one connection and has not answered, of a ledger that another node may come to lead
 /// meanwhile: what it does not carry out for that reason is passed on to that node, as if it had led before.
 ///
-/// That is done only with the last requests of the connection, and only with all of them together: once a change behind
-/// them was carried out, to carry them out would change the order in which they were sent. A balance among them is asked
-/// again, whatever was answered, for it is to show what stands before it.
+/// That is done only with the last requests of the connection, and only with all of them together: once a change
+/// behind them was carried out, to carry them out would change the order in which they were sent. A balance among
+/// them is asked again, whatever was answered, for it is to show what stands before it.
 struct StrandedRequests {
     private struct Kept {
         /// `nil` for what is not passed on.
