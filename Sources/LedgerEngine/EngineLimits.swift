@@ -171,7 +171,7 @@ package struct EngineLimits: Sendable {
     /// The part of the time that the last commit took once it was decided, for which the next may be decided and
     /// answered where that is more: where a sync takes milliseconds, everybody waits for it anyway.
     package var sharedCommitPartOfSync: UInt64 = 3
-    /// The least that an operation counts for; what it takes is measured. A spend of a player in memory takes that.
+    /// The least that an operation counts for; what it takes is measured: 125 of the cheapest in one commit.
     package var operationNanosecondsMin: UInt64 = 8_000
     /// Operations in such a commit however dear the last were (one turn of one connection), and however long a sync
     /// takes: who asks for little waits until all of them are decided.

@@ -152,7 +152,7 @@ package struct ServerLimits: Sendable {
     /// millisecond of them. A reading may have tens of thousands of short ones, and a batch has a thousand.
     package var linesPerTurnMax = 128
     /// The same of a client of whom nobody knows who it is. All of these have their turns as one, so each waits for the
-    /// lines of the others: who sends a token first waits for one line of each, and not for all that they have sent.
+    /// lines of the others, but for its first: behind that for one line of each, and not for all that they have sent.
     package var strangerLinesPerTurnMax = 1
     /// Lines that are no requests after which who has not authenticated is not listened to any more.
     package var strangerVainLinesMax = 64

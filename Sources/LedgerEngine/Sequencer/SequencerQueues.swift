@@ -398,7 +398,7 @@ struct SequencerQueues {
     }
 
     /// As many as are decided and answered within the time that a token that asks for little may wait for others. What
-    /// they take differs by a hundred times: reads of players that are in the tables alone take the most.
+    /// they take differs much: a player may have to be read from the tables, and a read is begun where it is answered.
     private var operationsPerSharedCommit: Int {
         let each = max(lately.core / max(lately.operations, 1), limits.operationNanosecondsMin)
         let time = max(limits.sharedCommitNanoseconds, commitNanoseconds / limits.sharedCommitPartOfSync)
