@@ -87,7 +87,8 @@ package final class LineService: Service {
     package func takeReloads(_ reload: @escaping @Sendable () -> ReloadReport) { services.reloads.begin(reload) }
 
     /// Replaces what can change while the service runs: all that is read, or nothing where something of it cannot be
-    /// used. No connection is dropped but those whose client may do less now, or has another ledger. One after the other; may block.
+    /// used. No connection is dropped but those whose client may do less now, or has another ledger. One after the
+    /// other; may block.
     /// - Parameter read: reads it.
     /// - Returns: what is different now, or what is wrong.
     @discardableResult
