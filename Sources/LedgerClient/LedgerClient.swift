@@ -165,8 +165,8 @@ public final class LedgerClient: Sendable {
     }
 
     /// Asks several things at once, which are sent in their order and without waiting for each other's answers. Where
-    /// some have to be sent again, these are, in their order; but none that was refused while the ledger decided one
-    /// behind it, for it would take effect after that.
+    /// some have to be sent again, these are, in their order, and so are the reads behind them; but none that was
+    /// refused while the ledger decided a change behind it, for it would take effect after that.
     /// - Returns: what became of each, in their order: its result as JSON, or what ``call(method:params:)`` throws.
     package func ask(_ requests: [LedgerRequest]) async -> [Result<[UInt8], any Error>] {
         let deadline = NIODeadline.now() + .milliseconds(configuration.requestTimeoutMilliseconds)
@@ -178,17 +178,21 @@ public final class LedgerClient: Sendable {
             let retry = Retry(
                 policy: configuration.retryPolicy, isRepeatable: request.isRepeatable,
                 followsLeader: keeper.followsLeader, deadline: deadline)
-            return Asked(place: place, id: id, line: writer.bytes, retry: retry)
+            return Asked(place: place, id: id, line: writer.bytes, changes: request.changes, retry: retry)
         }
         while !open.isEmpty {
             let ends = Task.isCancelled ? open.map { _ in .cancelled } : await attempt(open, deadline)
             var again: [Asked] = []
             var wait: Int64 = 0
-            let lastDecided = ends.lastIndex(where: \.isDecision) ?? 0
+            let lastChange = ends.indices.last { open[$0].changes && ends[$0].isDecision } ?? 0
             for (index, end) in ends.enumerated() {
                 var asked = open[index]
+                if !again.isEmpty, !asked.changes, end.isDecision {
+                    again.append(asked)
+                    continue
+                }
                 let step = asked.retry.step(
-                    after: end, isLast: index < lastDecided, now: .now(), jitter: configuration.pacing.jitter)
+                    after: end, isLast: index < lastChange, now: .now(), jitter: configuration.pacing.jitter)
                 switch step {
                 case .finish(let result): results[asked.place] = result
                 case .again(let milliseconds):
@@ -211,6 +215,7 @@ public final class LedgerClient: Sendable {
         let place: Int
         let id: Int64
         let line: [UInt8]
+        let changes: Bool
         var retry: Retry
     }
 

@@ -106,6 +106,7 @@ package final class LedgerSession: Sendable {
             if state.isClosed { return }
             if let tenant { state.tenant = tenant }
             state.mayWait = !state.isEnding
+            lane.refusals?.submitted(operations.count)
             if case .none = state.barrier { send(operations, &state) } else { state.behind += operations }
         }
     }

@@ -25,6 +25,7 @@ package final class RunningLedger: Sendable {
     private let sweeper: ExpirySweeper
     private let publisher: HeadPublisher?
     private let limits: EngineLimits
+    private let isShared: Bool
     /// What is counted of it.
     package let figures: EngineFigures
 
@@ -35,18 +36,20 @@ package final class RunningLedger: Sendable {
     ///   - publication: where signed heads go at an interval; only with a signer.
     ///   - entries: whom the store tells of entries that another ledger has decided; a new one by default.
     ///   - standbys: those of the store; none by default.
+    ///   - isShared: whether another node may come to lead it.
     ///   - figures: where it counts, and its store; new ones by default.
     ///   - now: the clock, in milliseconds since the UNIX epoch.
     /// - Throws: ``StoreError`` where the system has no more threads.
     package init(
         place: Int = 0, store: any Store, verifier: Verifier, signer: HeadSigner? = nil,
         publication: HeadPublication? = nil, entries: Feed? = nil, standbys: Standbys? = nil,
-        limits: EngineLimits = EngineLimits(), figures: EngineFigures = EngineFigures(),
+        isShared: Bool = false, limits: EngineLimits = EngineLimits(), figures: EngineFigures = EngineFigures(),
         now: @escaping @Sendable () -> Timestamp, report: @escaping @Sendable (LedgerEvent) -> Void
     ) throws {
         self.place = place
         self.store = store
         self.limits = limits
+        self.isShared = isShared
         self.figures = figures
         self.verifier = verifier
         let entries = try entries ?? Feed()
@@ -121,10 +124,10 @@ package final class RunningLedger: Sendable {
         noteCommit: (@Sendable (CommitTrace) -> Void)? = nil, deliver: @escaping @Sendable ([Answer]) -> Void
     ) -> LedgerSession {
         LedgerSession(
-            Lane(outlet: outlet, noteCommit: noteCommit, deliver: deliver), of: tenant ?? Tenant(ledgers: place + 1),
-            sequencer: sequencer,
-            readers: readers,
-            entries: entries, standbys: standbys, memory: memory, waitMillisecondsMax: limits.waitMillisecondsMax,
+            Lane(
+                outlet: outlet, refusals: isShared ? LaneRefusals() : nil, noteCommit: noteCommit, deliver: deliver),
+            of: tenant ?? Tenant(ledgers: place + 1), sequencer: sequencer, readers: readers, entries: entries,
+            standbys: standbys, memory: memory, waitMillisecondsMax: limits.waitMillisecondsMax,
             prepare: prepare, displaced: displaced)
     }
 

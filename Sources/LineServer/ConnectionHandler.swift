@@ -59,7 +59,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
             service.limits, memory: service.memory, isHTTP: front != nil, eventLoop: eventLoop)
         state = ConnectionState(
             tokens: service.tokens, directory: service.directory, info: service.ledgers.info, limits: service.limits,
-            share: share, clock: service.clock, isLedElsewhere: service.ledgers.isLedElsewhere,
+            share: share, clock: service.clock, leadPlace: service.ledgers.leadPlace,
             figures: figures
         ) { name in
             connections.seat(id, as: name)

@@ -99,19 +99,19 @@ struct ConnectionState {
     ///   - info: what `info` answers on a connection of this ledger that may ask these.
     ///   - share: of the memory for replies.
     ///   - clock: nanoseconds that never go back.
-    ///   - isLedElsewhere: whether another node leads the ledger at a place, to which requests are passed on; `nil`
-    ///     where that is never so.
+    ///   - leadPlace: where the ledger at a place is led, to which requests are passed on; `nil` where that is always
+    ///     here.
     ///   - figures: where requests are counted; nowhere where it is `nil`.
     ///   - seat: whether one more connection may authenticate under a name.
     init(
         tokens: TokenTable, directory: LedgerDirectory,
         info: @escaping @Sendable (_ place: Int?, _ visible: [Int]) -> ServerInfo, limits: ServerLimits,
         share: ReplyShare, clock: @escaping @Sendable () -> UInt64,
-        isLedElsewhere: (@Sendable (Int) -> Bool)? = nil, figures: RequestFigures? = nil,
+        leadPlace: (@Sendable (Int) -> LeadPlace)? = nil, figures: RequestFigures? = nil,
         seat: @escaping @Sendable (String) -> Bool
     ) {
         replies = ReplyQueue(figures: figures)
-        route = RequestRoute(isLedElsewhere: isLedElsewhere)
+        route = RequestRoute(leadPlace: leadPlace)
         self.directory = directory
         self.limits = limits
         self.share = share
@@ -575,7 +575,7 @@ struct ConnectionState {
                     request, by: holder?.name, approvedBy: approver, within: holder?.grants)
                 if batch != nil { operation = operation.withoutWait }
                 route.submit(operation)
-                if route.isLedElsewhere != nil {
+                if route.leadPlace != nil {
                     // Of reads those whose answers are small: memory for pages is taken where they are read.
                     let isRead = !asked.method.changes && asked.method.isRelayed && !message.readsPage
                     route.keep(
@@ -603,8 +603,8 @@ struct ConnectionState {
 
     /// Who carries out a request for a ledger: this node, or the one that leads the ledger.
     private func destination(of message: Message, to place: Int) -> RequestRoute.Destination {
-        guard let isLedElsewhere = route.isLedElsewhere, case .success(let asked) = message.body,
-            asked.method.changes, isLedElsewhere(place), mayRelay(asked), let holder
+        guard let leadPlace = route.leadPlace, case .success(let asked) = message.body,
+            asked.method.changes, leadPlace(place) == .elsewhere, mayRelay(asked), let holder
         else { return .ledger(at: place) }
         return .leader(at: place, client: holder.relayedName)
     }

@@ -3,8 +3,8 @@ package import LedgerWire
 
 /// Passes on to the node that leads what clients of this one ask, which may not carry it out itself.
 package protocol LeaderRelay: Sendable {
-    /// Whether it passes anything on now: this node does not lead, and its log is the one that it has read.
-    var isNeeded: Bool { get }
+    /// Where the ledger is led now.
+    var place: LeadPlace { get }
 
     /// What one client of one connection asks, in its order.
     /// - Parameters:

@@ -25,8 +25,8 @@ struct RequestRoute {
 
     /// Who has what is not answered yet, or had it last.
     private(set) var destination = Destination.ledger(at: 0)
-    /// Whether another node leads the ledger at a place, to which requests are passed on; `nil` where that is never so.
-    let isLedElsewhere: (@Sendable (Int) -> Bool)?
+    /// Where the ledger at a place is led, to which requests are passed on; `nil` where that is always here.
+    let leadPlace: (@Sendable (Int) -> LeadPlace)?
     /// What the ledger here has; empty where no other node ever leads it.
     private var stranded = StrandedRequests()
     /// Whether what is next is for another destination, and waits until all before it is answered.
@@ -37,7 +37,7 @@ struct RequestRoute {
     /// How often the service is to read its configuration again.
     private var reloads = 0
 
-    init(isLedElsewhere: (@Sendable (Int) -> Bool)?) { self.isLedElsewhere = isLedElsewhere }
+    init(leadPlace: (@Sendable (Int) -> LeadPlace)?) { self.leadPlace = leadPlace }
 
     /// The place of the ledger that requests go to, here or at the node that leads it; `nil` where the service has
     /// them.
@@ -112,9 +112,9 @@ struct RequestRoute {
     /// by now.
     /// - Returns: the answers to all else.
     mutating func answered(_ answers: [Answer]) -> Answers {
-        guard let isLedElsewhere, case .ledger(let place) = destination else { return Answers(list: answers) }
+        guard let leadPlace, case .ledger(let place) = destination else { return Answers(list: answers) }
         let haveWaited = stranded.isWaiting
-        let outcome = stranded.take(answers) { isLedElsewhere(place) }
+        let outcome = stranded.take(answers) { leadPlace(place) }
         if !outcome.relayed.isEmpty {
             (relayed, destination) = (outcome.relayed, .leader(at: place, client: outcome.client))
         }

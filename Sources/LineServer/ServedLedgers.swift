@@ -50,10 +50,10 @@ package struct ServedLedgers: Sendable {
         self.members = members
     }
 
-    /// Whether what changes the ledger at a place is passed on now; `nil` where that is never so.
-    var isLedElsewhere: (@Sendable (Int) -> Bool)? {
+    /// Where the ledger at a place is led now; `nil` where that is always here.
+    var leadPlace: (@Sendable (Int) -> LeadPlace)? {
         if members.allSatisfy({ $0.relay == nil }) { return nil }
-        return { [members] in members[$0].relay?.isNeeded ?? false }
+        return { [members] in members[$0].relay?.place ?? .here }
     }
 
     /// Gives the leads of all ledgers to other nodes, all at once, when what clients have asked is mostly answered:

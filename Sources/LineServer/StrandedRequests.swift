@@ -7,8 +7,8 @@ import NIOCore
 /// meanwhile: what it does not carry out for that reason is passed on to that node, as if it had led before.
 ///
 /// That is done only with the last requests of the connection, and only with all of them together: once a change
-/// behind them was carried out, to carry them out would change the order in which they were sent. A balance among
-/// them is asked again, whatever was answered, for it is to show what stands before it.
+/// behind them was carried out, or may have been, to carry them out would change the order in which they were sent. A
+/// balance among them is asked again, whatever was answered, for it is to show what stands before it.
 struct StrandedRequests {
     private struct Kept {
         /// `nil` for what is not passed on.
@@ -40,11 +40,11 @@ struct StrandedRequests {
     }
 
     /// The ledger's next answers.
-    /// - Parameter isLedElsewhere: whether another node leads.
-    mutating func take(_ answers: [Answer], isLedElsewhere: () -> Bool) -> Outcome {
+    /// - Parameter leadPlace: where the ledger is led.
+    mutating func take(_ answers: [Answer], leadPlace: () -> LeadPlace) -> Outcome {
         if held.isEmpty {
             let first = answers.indices.first { isStranded($0, answers[$0]) }
-            guard let first, isLedElsewhere() else {
+            guard let first, StrandedRequests.mayPassOn(answers[first], leadPlace()) else {
                 unanswered.removeFirst(answers.count)
                 return Outcome(answers: answers)
             }
@@ -60,12 +60,28 @@ struct StrandedRequests {
     private mutating func settle(behind answers: [Answer]) -> Outcome {
         if held.count < unanswered.count { return Outcome(answers: answers) }
         defer { (held, unanswered) = ([], []) }
-        let clients = Set(unanswered.map(\.client))
-        if clients.count == 1, held.indices.allSatisfy({ mayBePassedOn($0, held[$0]) }) {
-            return Outcome(
-                answers: answers, relayed: unanswered.compactMap(\.request), client: unanswered.first?.client)
+        // Behind what may have been carried out, unless a change before that was not.
+        let first = (held.indices.last { !mayBePassedOn($0, held[$0]) }).map { $0 + 1 } ?? 0
+        let isAllTold = held[..<first].indices.contains { !kept($0).isRead && isStranded($0, held[$0]) }
+        let last = unanswered.dropFirst(first)
+        guard !isAllTold, Set(last.map(\.client)).count == 1 else { return Outcome(answers: answers + held) }
+        return Outcome(
+            answers: answers + held[..<first], relayed: last.compactMap(\.request), client: last.first?.client)
+    }
+
+    /// Whether what this node has not carried out may be passed on. Where it leads by now it is asked itself, as any
+    /// node is, but not about what kept it from carrying that out although it led.
+    private static func mayPassOn(_ answer: Answer, _ place: LeadPlace) -> Bool {
+        switch place {
+        case .elsewhere: return true
+        case .unknown: return false
+        case .here:
+            guard case .failure(.store(let error)) = answer else { return false }
+            switch error.kind {
+            case .notLeader, .notReady: return true
+            case .unavailable, .unknown, .corrupt: return false
+            }
         }
-        return Outcome(answers: answers + held)
     }
 
     private func kept(_ index: Int) -> Kept {

@@ -144,13 +144,20 @@ struct PostgresSchema {
         "term = \(term)::bigint AND backend_pid = pg_backend_pid()"
     }
 
+    /// It says again who leads, and where: nobody would find a leader of whom the row came to say something else.
+    private static func renewal(of node: String, at address: String) -> String {
+        """
+        node = \(node)::text, address = \(address)::text, renewals = renewals + 1, renewed = clock_timestamp()
+        """
+    }
+
     /// Renews the lease. Its commit waits for the standbys as every commit does: a former primary that is cut off from
     /// them must not go on renewing while a leader of the new one leads.
     var renew: Statement {
         Statement(
             name: "renew",
             text: """
-                UPDATE \(sql).leader SET renewals = renewals + 1, renewed = clock_timestamp()
+                UPDATE \(sql).leader SET \(PostgresSchema.renewal(of: "$2", at: "$3"))
                 WHERE \(PostgresSchema.isOwn("$1"))
                 """)
     }
@@ -266,7 +273,7 @@ struct PostgresSchema {
             name: "append_renewing",
             text: """
                 WITH renewal AS (
-                    UPDATE \(sql).leader SET renewals = renewals + 1, renewed = clock_timestamp()
+                    UPDATE \(sql).leader SET \(PostgresSchema.renewal(of: "$9", at: "$10"))
                     WHERE \(PostgresSchema.isOwn("$8")) RETURNING term)
                 INSERT INTO \(sql).block (\(PostgresSchema.columns))
                 SELECT \(PostgresSchema.values) FROM renewal WHERE \(conditions)

@@ -43,6 +43,10 @@ final class PostgresWriter {
     }
 
     private var reign: Int64 { taking.reign }
+    /// What a renewal says.
+    private var renewal: [PostgresConnection.Value] {
+        [.number(reign), .text(configuration.node), .text(configuration.address)]
+    }
 
     // MARK: - Leading
 
@@ -154,7 +158,7 @@ final class PostgresWriter {
         guard case .leads = state, let session, lease.isDue(at: now()) else { return }
         let begin = now()
         do throws(PostgresFault) {
-            guard try session.commit(schema.renew, [.number(reign)]).changed == 1 else { throw superseded() }
+            guard try session.commit(schema.renew, renewal).changed == 1 else { throw superseded() }
             lease.renew(begin)
         } catch {
             throw doubt(error, "renewing the lease")
@@ -304,7 +308,7 @@ final class PostgresWriter {
             .number(block.number), .number(block.term), .bytes(block.previous.bytes), .bytes(block.hash.bytes),
             .bytes(block.body), .bytes(block.redactable), .flag(configuration.requireSynchronousStandby),
         ]
-        if renews { values.append(.number(reign)) }
+        if renews { values += renewal }
         return (renews ? schema.appendRenewing : schema.append, values)
     }
 

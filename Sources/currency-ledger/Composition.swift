@@ -134,7 +134,7 @@ enum Composition {
         let ledger = try RunningLedger(
             place: place, store: store, verifier: Verifier(app: signatures.app, anchors: signatures.anchors),
             signer: signatures.signer, publication: publication(settings), entries: entries, standbys: standbys,
-            limits: limits(settings), figures: figures, now: Clock.now, report: report)
+            isShared: node != nil, limits: limits(settings), figures: figures, now: Clock.now, report: report)
         let relay = node.flatMap { node in
             settings.node.flatMap { own in
                 own.passing.map { NodeRelay(node, own, $0, ledger: settings.name, logger: logger) }

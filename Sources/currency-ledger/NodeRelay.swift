@@ -40,7 +40,7 @@ final class NodeRelay: LeaderRelay {
         node.whenLedAnew { [weak self] in self?.turn(to: $0) }
     }
 
-    var isNeeded: Bool { node.passesOn }
+    var place: LeadPlace { node.place }
 
     func session(
         for client: String?, outlet: Outlet, deliver: @escaping @Sendable ([Reply]) -> Void

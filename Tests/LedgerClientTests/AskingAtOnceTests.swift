@@ -12,12 +12,37 @@ import Testing
         try names.map { .balance(BalanceQuery(account: try account($0))) }
     }
 
+    /// Grants to the same accounts: what was asked changes the ledger.
+    private static func changes() throws -> [LedgerRequest] { try names.map(change) }
+
+    private static func change(_ name: String) throws -> LedgerRequest {
+        .keyed(
+            .grant(
+                Grant(
+                    key: try key(name), account: try account(name), currency: try currency("gems"),
+                    amount: try #require(Amount(1)))))
+    }
+
     /// The account that a line asks for.
     private static func name(_ line: [UInt8]) -> String {
         guard case .single(let message) = line.withUnsafeBufferPointer({ LineParser.parse($0) }),
-            case .success(let asked) = message.body, case .ledger(.balance(let query)) = asked.request
+            case .success(let asked) = message.body
         else { return "?" }
-        return query.account.text
+        return name(asked.request)
+    }
+
+    private static func name(_ request: Request) -> String {
+        switch request {
+        case .ledger(.balance(let query)): query.account.text
+        case .ledger(.keyed(.grant(let grant))): grant.account.text
+        default: "?"
+        }
+    }
+
+    /// Answers a balance, or a grant, by its account.
+    @Sendable private static func tellAccount(_ request: Request) -> Reply {
+        guard let account = AccountName(name(request)) else { return .pong }
+        return .outcome(.balance(AccountBalances(account: account, balances: [])))
     }
 
     private static func accounts(_ results: [Result<[UInt8], any Error>]) -> [String] {
@@ -50,13 +75,28 @@ import Testing
         let script: Peer.ConnectionScript = { _, index, line in
             guard let line else { return [] }
             let isRefused = refusesAll ? index < 4 : index == 0
-            return [.send(answer(line) { isRefused ? .error(.overloaded) : echo($0) })]
+            return [.send(answer(line) { isRefused ? .error(.overloaded) : Self.tellAccount($0) })]
         }
         try await Peer.with(configuration: Waits().configuration(), script) { peer, client in
-            let results = Self.accounts(await client.ask(try Self.requests()))
+            let results = Self.accounts(await client.ask(try Self.changes()))
             #expect(results == (refusesAll ? Self.names : ["overloaded", "b", "c", "d"]))
             let lines = peer.observed.lines.map(Self.name)
             #expect(lines == (refusesAll ? Self.names + Self.names : Self.names))
+        }
+    }
+
+    /// A read changes nothing, and is to show what stands before it: it keeps nothing from being sent again, and is
+    /// then asked again itself.
+    @Test func aReadBehindWhatIsSentAgainIsAskedAgain() async throws {
+        let script: Peer.ConnectionScript = { _, index, line in
+            guard let line else { return [] }
+            return [.send(answer(line) { index == 1 ? .error(.overloaded) : Self.tellAccount($0) })]
+        }
+        try await Peer.with(configuration: Waits().configuration(), script) { peer, client in
+            let balance = { LedgerRequest.balance(BalanceQuery(account: try account($0))) }
+            let requests = [try balance("a"), try Self.change("b"), try balance("c"), try balance("d")]
+            #expect(Self.accounts(await client.ask(requests)) == Self.names)
+            #expect(peer.observed.lines.map(Self.name) == ["a", "b", "c", "d", "b", "c", "d"])
         }
     }
 
@@ -68,17 +108,20 @@ import Testing
             switch index {
             case 0: return [.send(answer(line) { _ in .authenticated(Samples.game) })]
             case 1: return [.send(answer(line) { _ in .error(.storageUnavailable) })]
-            default: return held.add(line).map { if case .send(let bytes) = $0 { .sendLater(bytes) } else { $0 } }
+            default:
+                return held.add(line, Self.tellAccount).map {
+                    if case .send(let bytes) = $0 { .sendLater(bytes) } else { $0 }
+                }
             }
         }
         let second = try await Peer.start(
             answering { request in
                 if case .authenticate = request { return .authenticated(Samples.game) }
-                return echo(request)
+                return Self.tellAccount(request)
             })
         let client = try await LedgerClient.connect(
             toAnyOf: [first.address, second.address], configuration: Waits().configuration())
-        let results = Self.accounts(await client.ask(try Self.requests()))
+        let results = Self.accounts(await client.ask(try Self.changes()))
         #expect(results == ["storage_unavailable", "b", "c", "d"])
         #expect(second.observed.lines.isEmpty, "nothing takes effect behind what was asked after it")
         try await client.close()
@@ -144,7 +187,7 @@ import Testing
             return [.send(answer(line) { _ in .error(error) })]
         }
         try await Peer.with(configuration: Waits().configuration(), script) { peer, client in
-            let results = Self.accounts(await client.ask(try Self.requests()))
+            let results = Self.accounts(await client.ask(try Self.changes()))
             #expect(results == ["overloaded", "insufficient_funds", "insufficient_funds", "insufficient_funds"])
             #expect(peer.observed.lines.count == 4)
         }
@@ -156,10 +199,10 @@ import Testing
         let script: Peer.ConnectionScript = { connection, index, line in
             guard let line else { return [] }
             if connection == 0 { return index == 3 ? [.close] : [] }
-            return [.send(answer(line) { index == 0 ? .error(.overloaded) : echo($0) })]
+            return [.send(answer(line) { index == 0 ? .error(.overloaded) : Self.tellAccount($0) })]
         }
         try await Peer.with(configuration: Waits().configuration(), script) { peer, client in
-            let results = await client.ask(try Self.requests())
+            let results = await client.ask(try Self.changes())
             #expect(Self.accounts(results).dropFirst() == ["b", "c", "d"])
             guard case .failure(ClientError.connectionLost(let why)) = results[0] else {
                 Issue.record("\(results[0])")

@@ -417,12 +417,12 @@ import Testing
         let b = try NodeBench(store, "b", mayLead: false)
         for number in 0..<5 { _ = try a.ask(.grant("g\(number)", "ann", 1)) }
         #expect(try b.available("ann") == 5)
-        #expect(b.node.passesOn && !a.node.passesOn)
+        #expect(b.node.place == .elsewhere && a.node.place == .here)
         try a.engine.close()
         let whole = store.blocks
         store.replace(Array(whole.dropLast(3)))
         let d = try NodeBench(store, "d")
-        #expect(try eventually { d.node.leads && !b.node.passesOn })
+        #expect(try eventually { d.node.leads && b.node.place == .unknown })
         #expect(b.fault == .unavailable, "it may be an older standby that is asked for a moment")
         var number = 0
         func grow(to count: Int) throws {
@@ -434,14 +434,14 @@ import Testing
         // As many blocks as before, and the last one is another.
         try grow(to: whole.count)
         #expect(try eventually { Self.kind { _ = try b.available("ann") } == .corrupt })
-        #expect(!b.node.passesOn && b.fault == .corrupt)
+        #expect(b.node.place == .unknown && b.fault == .corrupt)
         try grow(to: whole.count + 3)
         #expect(try eventually { Self.kind { _ = try b.available("ann") } == .corrupt })
-        #expect(!b.node.passesOn && b.fault == .corrupt)
+        #expect(b.node.place == .unknown && b.fault == .corrupt)
         #expect(!b.reports.contains { $0.contains("followsNode") && $0.contains("\"d\"") }, "\(b.reports)")
         try d.engine.close()
         store.replace(whole)
-        #expect(try eventually { b.node.passesOn }, "the right log is there again")
+        #expect(try eventually { b.node.place == .elsewhere }, "the right log is there again")
         #expect(try eventually { (try? b.available("ann")) == 5 })
         try b.engine.close()
     }

@@ -163,6 +163,49 @@ import Testing
         #expect(transcript.state.inFlight == (0, 0))
     }
 
+    /// The last changes that the leader made are in doubt; a read among them is, too. What stands behind them was not
+    /// carried out.
+    @Test func whatStandsBehindWhatIsInDoubtIsPassedOn() {
+        let leads = NIOLockedValueBox(true)
+        var transcript = Self.transcript { _ in !leads.withLockedValue { $0 } }
+        transcript.send(
+            Requests.balance("a", id: "1"), Requests.grant("1", "a", 1, id: "2"), Requests.grant("2", "a", 1, id: "3"),
+            Requests.balance("a", id: "4"))
+        leads.withLockedValue { $0 = false }
+        let unknown = Answer.failure(.store(StoreError(.unknown, "")))
+        #expect(
+            transcript.answers(unknown, unknown, Self.otherLeads, Self.done) == [
+                "1 outcome_unknown", "2 outcome_unknown",
+            ])
+        #expect(transcript.passedOn() == ["grant 2 for anybody", "balance a for anybody"])
+        #expect(transcript.answersOfLeader(Self.granted, Self.granted) == ["3", "4"])
+    }
+
+    /// A change that was refused is before one that may have been carried out: it would take effect after that.
+    @Test func whatStandsBeforeWhatIsInDoubtIsNotPassedOn() {
+        let leads = NIOLockedValueBox(true)
+        var transcript = Self.transcript { _ in !leads.withLockedValue { $0 } }
+        transcript.send(
+            Requests.grant("1", "a", 1, id: "1"), Requests.grant("2", "a", 1, id: "2"),
+            Requests.grant("3", "a", 1, id: "3"))
+        leads.withLockedValue { $0 = false }
+        let unknown = Answer.failure(.store(StoreError(.unknown, "")))
+        #expect(
+            transcript.answers(Self.noLeader, unknown, Self.noLeader) == [
+                "1 storage_unavailable", "2 outcome_unknown", "3 storage_unavailable",
+            ])
+        #expect(transcript.passedOn() == [])
+    }
+
+    /// By the time that its refusal is told this node leads: it asks itself, as it would ask another.
+    @Test func whatWasRefusedBeforeThisNodeLedIsAskedOfIt() {
+        var transcript = Self.transcript { _ in false }
+        transcript.send(Requests.grant("1", "a", 1, id: "1"), Requests.grant("2", "a", 1, id: "2"))
+        #expect(transcript.answers(Self.noLeader, Self.noLeader) == [])
+        #expect(transcript.passedOn() == ["grant 1 for anybody", "grant 2 for anybody"])
+        #expect(transcript.answersOfLeader(Self.granted, Self.granted) == ["1", "2"])
+    }
+
     /// Its trace has no batch then: the one that was noted last is that of the answers for which it waited.
     @Test func anAnswerThatWaitedIsNotSaidToBeOfALaterBatch() {
         let leads = NIOLockedValueBox(true)

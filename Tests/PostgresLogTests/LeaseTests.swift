@@ -161,6 +161,28 @@ import Testing
         #expect(try b.readAll() == [first, next])
     }
 
+    /// Somebody wrote into the leader's row: nobody would find that leader, as long as it leads.
+    @Test(arguments: [true, false]) func aRenewalSaysAgainWhoLeadsAndWhere(whenAppending: Bool) throws {
+        let ledger = try TestLedger()
+        var random = SplitMix64(seed: 11)
+        let a = try ledger.open(ledger.configuration(node: "a"))
+        defer { a.close() }
+        var last = try a.leadWithTestBlock(&random).head
+        let session = try ledger.session()
+        func row() throws -> [[String]] { try session.run("SELECT node, address FROM leader") }
+        try session.run("UPDATE leader SET node = 'x', address = 'x:1'")
+        for _ in 0..<1_000 where try row() != [["a", "a:7000"]] {
+            guard whenAppending else {
+                pause(milliseconds: 10)
+                continue
+            }
+            let next = TestBlock.after(last, bodyBytes: 10, redactableBytes: 0, &random)
+            try a.append(next)
+            last = next.head
+        }
+        #expect(try row() == [["a", "a:7000"]])
+    }
+
     @Test func aLeadThatIsGivenBackIsTakenAtOnce() throws {
         let ledger = try TestLedger()
         var random = SplitMix64(seed: 3)

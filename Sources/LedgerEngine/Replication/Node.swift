@@ -1,5 +1,15 @@
 package import Ledger
 
+/// Where a ledger is led, as far as a node knows.
+package enum LeadPlace: Sendable {
+    case here
+    /// By another node, or by none.
+    case elsewhere
+    /// The log is of another past than what was read from it, or corrupt: who leads that log would answer of another
+    /// ledger.
+    case unknown
+}
+
 /// A node of a shared log, as whoever is not its engine knows it: whether it leads, who does, and how far it is.
 package final class Node: Sendable {
     package let log: any SharedLog
@@ -37,9 +47,8 @@ package final class Node: Sendable {
     /// The other node that leads; `nil` where this one does, or none.
     package var leader: LogLeader? { known.withLock { $0.leader } }
 
-    /// Whether what this node does not carry out may be passed on to the node that leads: not while the log is of
-    /// another past than what was read from it, or corrupt. Who leads that log would answer of another ledger.
-    package var passesOn: Bool { known.withLock { !$0.leads && $0.fault == nil } }
+    /// Where the log is led that this node has read: what it does not carry out may be passed on there.
+    package var place: LeadPlace { known.withLock { $0.fault != nil ? .unknown : $0.leads ? .here : .elsewhere } }
 
     /// The log was read as it was before, or why this node answers nothing of it.
     func note(fault: LogError?) { known.withLock { $0.fault = fault.map { StoreError(behind: $0) } } }

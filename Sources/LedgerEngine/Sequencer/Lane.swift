@@ -6,17 +6,28 @@ final class Lane: Sendable {
     let deliver: @Sendable ([Answer]) -> Void
     /// Called before that with the batch whose answers come, where batches are traced; `nil` where nobody asks.
     let noteCommit: (@Sendable (CommitTrace) -> Void)?
+    /// `nil` where no other node leads its ledger, ever.
+    let refusals: LaneRefusals?
     /// What of it waits for, or is in, each stage.
     let unverified = LaneQueue()
     let postponed = LaneQueue()
     let verified = LaneQueue()
 
     init(
-        outlet: Outlet, noteCommit: (@Sendable (CommitTrace) -> Void)? = nil,
+        outlet: Outlet, refusals: LaneRefusals? = nil, noteCommit: (@Sendable (CommitTrace) -> Void)? = nil,
         deliver: @escaping @Sendable ([Answer]) -> Void
     ) {
         self.outlet = outlet
+        self.refusals = refusals
         self.noteCommit = noteCommit
-        self.deliver = deliver
+        guard let refusals else {
+            self.deliver = deliver
+            return
+        }
+        self.deliver = { answers in
+            // Whatever its client asks for in answer is asked behind them.
+            refusals.answered(answers.count)
+            deliver(answers)
+        }
     }
 }

@@ -227,6 +227,9 @@ final class Sequencer: Sendable {
                 work.core = decidedWork.core + coreNanoseconds() - coreBegin
             case .failure(let error):
                 note(error, batch)
+                for submission in batch where submission.operations.contains(where: \.mayWrite) {
+                    submission.lane.refusals?.note(error)
+                }
                 let answer = Answer.failure(.store(error))
                 deliver(
                     batch.map { submission in
@@ -325,13 +328,16 @@ final class Sequencer: Sendable {
         var decision = Decision()
         decision.answers.reserveCapacity(submission.operations.count)
         let mayClose = fault == nil
+        let refusals = submission.lane.refusals
         for operation in submission.operations {
             if decision.count > 0 && books.position.transfer >= transfersMax { break }
-            let fault = (damage.popFirst() ?? nil) ?? (operation.mayWrite ? fault : nil)
+            let damage = damage.popFirst() ?? nil
+            let fault = damage ?? (operation.mayWrite ? refusals?.refusal ?? fault : nil)
             if let promotion = operation.promotion(promotion) {
                 decision.answers.append(promotion)
             } else if let fault {
                 decision.answers.append(.failure(.store(fault)))
+                if operation.mayWrite { refusals?.note(fault) }
             } else {
                 books.perform(operation, at: time, mayClose: mayClose, into: &decision)
             }

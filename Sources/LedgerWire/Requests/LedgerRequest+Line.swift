@@ -51,4 +51,15 @@ extension LedgerRequest {
             true
         }
     }
+
+    /// Whether it may change the ledger; a read shows what stands before it.
+    package var changes: Bool {
+        switch self {
+        case .balance, .purchase, .consumption, .history, .lots, .holds, .report, .journal, .find, .head, .blocks:
+            false
+        case .credit, .notify, .keyed, .atomic, .consent, .link, .forget, .external, .adjust, .importLots, .close,
+            .promote, .stepDown:
+            true
+        }
+    }
 }

@@ -1,3 +1,4 @@
+import LedgerWire
 import NIOConcurrencyHelpers
 
 /// Answers held back until so many are there, and how many there were at most.
@@ -14,9 +15,9 @@ final class Held: Sendable {
 
     var countMax: Int { state.withLockedValue { $0.countMax } }
 
-    func add(_ line: [UInt8]) -> [Peer.Step] {
+    func add(_ line: [UInt8], _ reply: (Request) -> Reply = echo) -> [Peer.Step] {
         let all = state.withLockedValue { state -> [UInt8] in
-            state.answers.append(answer(line, echo))
+            state.answers.append(answer(line, reply))
             state.countMax = max(state.countMax, state.answers.count)
             guard state.answers.count >= full else { return [] }
             defer { state.answers = [] }

@@ -57,9 +57,15 @@ struct Transcript {
                     version: "1", ledger: infos[place.flatMap { visible.firstIndex(of: $0) } ?? 0],
                     ledgers: directory.count == 1 ? [] : infos)
             },
-            limits: limits, share: share, clock: { 0 }, isLedElsewhere: isLedElsewhere, figures: figures
+            limits: limits, share: share, clock: { 0 },
+            leadPlace: Transcript.leadPlace(isLedElsewhere), figures: figures
         ) { _ in true }
         state.turn.begin(lines: .max)
+    }
+
+    private static func leadPlace(_ isElsewhere: (@Sendable (Int) -> Bool)?) -> (@Sendable (Int) -> LeadPlace)? {
+        guard let isElsewhere else { return nil }
+        return { isElsewhere($0) ? .elsewhere : .here }
     }
 
     /// Does all that it says.
