@@ -173,8 +173,9 @@ package struct EngineLimits: Sendable {
     package var sharedCommitPartOfSync: UInt64 = 3
     /// The least that an operation counts for; what it takes is measured: 125 of the cheapest in one commit.
     package var operationNanosecondsMin: UInt64 = 8_000
-    /// Operations in such a commit however dear the last were (one turn of one connection), and however long a sync
-    /// takes: who asks for little waits until all of them are decided.
+    /// Operations in such a commit however dear the last were, and however long a sync takes: who asks for little waits
+    /// until all of them are decided. (One turn of one connection; what a connection submits together is not cut, up to
+    /// ``operationsPerSubmissionMax``.)
     package var operationsPerSharedCommitMin = 16
     package var operationsPerSharedCommitMax = 1_024
     /// Transfers of a batch after which the rest of it is decided as the next one, so that a block stays small: a spend

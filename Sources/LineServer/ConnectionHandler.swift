@@ -30,6 +30,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     private var receivedBytes = 0
     /// Whether anything was looked at.
     private var hasBegun = false
+    private var hasEndedForMove = false
     /// Whether it has asked for blocks.
     private var isOfStandby = false
     /// Whether TLS is still to come about: until then nobody has authenticated, whoever needs no token either.
@@ -270,9 +271,24 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
             if sessions.holdsBack { return cutOff() }
             sessions.endWaits(forGood: false)
         }
-        if state.hasMoved { return front == nil ? end(because: .otherLedgerNow) : finish() }
+        if endsForMove() { return }
         guard context != nil, front == nil, state.holder == nil, service.connections.unseat(id) else { return }
         timeouts.beginAnew()
+    }
+
+    /// Where its token opens another ledger than it did when the connection was made, it ends. What is under way is
+    /// answered, so that nobody asks for it again in the other ledger.
+    private func endsForMove() -> Bool {
+        guard state.hasMoved else { return false }
+        if hasEndedForMove { return true }
+        hasEndedForMove = true
+        front?.ending = .otherLedgerNow
+        if front == nil {
+            end(because: .connectAgain, within: service.limits.unauthenticatedMilliseconds)
+        } else {
+            finish()
+        }
+        return true
     }
 
     /// Closes the connection; what it still has before the ledger is not carried out. Over HTTP its client is told.
@@ -287,7 +303,8 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     /// Ends a connection that has not authenticated, for another needs its place. Over HTTP what it has asked is
     /// answered first; where its client does not read that within a stranger's time, it is closed all the same.
     func putOut(_ error: WireError) {
-        if front == nil { return end(because: error) }
+        guard let front else { return end(because: error) }
+        front.ending = error
         finish()
         eventLoop.scheduleTask(in: .milliseconds(service.limits.unauthenticatedMilliseconds)) { [weak self] in
             self?.closeNow()
@@ -326,36 +343,46 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     }
 
     /// Ends the connection within the time that it is given to read why.
-    private func end(because error: WireError?) {
+    private func end(because error: WireError?, within milliseconds: Int64? = nil) {
         // Over HTTP it would be taken for the reply to what is under way.
         turn { $0.end(front == nil ? error : nil) }
-        eventLoop.scheduleTask(in: .milliseconds(service.limits.lingerMilliseconds)) { self.closeNow() }
+        let time = TimeAmount.milliseconds(milliseconds ?? service.limits.lingerMilliseconds)
+        eventLoop.scheduleTask(in: time) { self.closeNow() }
     }
 
     // MARK: The turn
 
     /// Has what came accepted when the client's turn comes.
     private func askForTurn() {
-        defer { (receivedBytes, hasBegun) = (0, true) }
         // Writes may wait for what a standby says. And a short first line mostly says who the client is, and so who
         // pays for it: newcomers do not wait for each other.
         let isFirst = !hasBegun && state.holder == nil && receivedBytes <= service.limits.firstPieceBytesMax
-        if isOfStandby || isFirst { return takeTurnAtOnce() }
+        if isOfStandby || isFirst {
+            let yield = takeTurnAtOnce()
+            // The rest of the first line may be still to come.
+            if front != nil || yield.lines > 0 { (receivedBytes, hasBegun) = (0, true) }
+            return
+        }
+        defer { (receivedBytes, hasBegun) = (0, true) }
         loop.run(for: state.holder?.tenant, bytes: receivedBytes) { [weak self] in
             self?.takeTurn() ?? LoopShares.Yield()
         }
     }
 
     /// Takes a turn that cannot wait for others, and pays for it.
-    private func takeTurnAtOnce() {
+    @discardableResult
+    private func takeTurnAtOnce() -> LoopShares.Yield {
         let begin = eventLoop.now
         let yield = takeTurn()
         loop.charge(state.holder?.tenant, since: begin, yield)
+        return yield
     }
 
     private func takeTurn() -> LoopShares.Yield {
         turn { $0.beginTurn() }
         let yield = state.turn.end()
+        // A token was shown that has moved since the connection was made. Over HTTP its request is refused.
+        if front == nil, endsForMove() { return yield }
         askForTurnWhereNeeded()
         return yield
     }

@@ -200,7 +200,8 @@ struct ConnectionState {
         body = HTTPBody(form)
         replies.parent = parent
         reception.beginRequest()
-        return reception.hasMoved ? .otherLedgerNow : reception.authenticate(by: credential, &turn)
+        let refusal = reception.authenticate(by: credential, &turn)
+        return refusal ?? (reception.hasMoved ? .otherLedgerNow : nil)
     }
 
     /// The server ends the connection, and says why: nothing that comes from now on is looked at.
@@ -577,10 +578,9 @@ struct ConnectionState {
                 route.submit(operation)
                 if route.leadPlace != nil {
                     // Of reads those whose answers are small: memory for pages is taken where they are read.
-                    let isRead = !asked.method.changes && asked.method.isRelayed && !message.readsPage
+                    let isPassedOn = asked.method.isRelayed && !reception.isDirect && !message.readsPage
                     route.keep(
-                        mayRelay(asked) || isRead && !reception.isDirect ? request : nil, isRead: isRead,
-                        client: holder?.relayedName)
+                        isPassedOn ? request : nil, isRead: !asked.method.changes, client: holder?.relayedName)
                 }
                 replies.appendSubmitted(
                     isRead: operation.isQuery, isInBatch: batch != nil, id: message.id, bytes: bytes,

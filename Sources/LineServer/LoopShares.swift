@@ -149,6 +149,10 @@ final class LoopShares: @unchecked Sendable {
         }
         if use.used.nanoseconds >= limits.loopTurnNanoseconds {
             use.waitsUntil = max(use.waitsUntil, end) + .nanoseconds(pause(use, at: end))
+            // Strangers come one after the other, and none pays for all before: their first pieces wait for no turn.
+            if tenant == nil {
+                use.waitsUntil = min(use.waitsUntil, end + .nanoseconds(limits.loopPauseNanosecondsMax))
+            }
             use.used = .zero
             use.inVain = .zero
         }

@@ -50,10 +50,10 @@ package struct ServedLedgers: Sendable {
         self.members = members
     }
 
-    /// Where the ledger at a place is led now; `nil` where that is always here.
+    /// Where the ledger at a place is led now; `nil` where none is passed on.
     var leadPlace: (@Sendable (Int) -> LeadPlace)? {
         if members.allSatisfy({ $0.relay == nil }) { return nil }
-        return { [members] in members[$0].relay?.place ?? .here }
+        return { [members] in members[$0].relay?.place ?? .unknown }
     }
 
     /// Gives the leads of all ledgers to other nodes, all at once, when what clients have asked is mostly answered:

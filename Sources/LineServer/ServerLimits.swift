@@ -49,6 +49,9 @@ package struct ServerLimits: Sendable {
     package var receiveBufferBytes = 256 << 10
     /// Milliseconds within which the body of a request of HTTP must have come: the longest one at 300 kbit/s.
     package var requestMilliseconds: Int64 = 30_000
+    /// How often it gets that time again where at its end something has come that waits for its sender's turn: beside
+    /// whoever keeps the event loops busy a turn comes within some seconds.
+    package var requestExtensionsMax = 4
     /// Bytes of a notification that the App Store posts: its JWS has some 20 KiB, and the longest that is verified
     /// 64 KiB.
     package var notificationBytesMax = 128 << 10

@@ -29,6 +29,8 @@ struct StrandedRequests {
     private var unanswered = CircularBuffer<Kept>()
     /// The answers from the first on by which another node leads; those behind are waited for.
     private var held: [Answer] = []
+    /// Whether nothing more is passed on before all is answered that the ledger here has.
+    private var passesNothingOn = false
 
     /// Whether answers are waited for before anything else begins.
     var isWaiting: Bool { !held.isEmpty }
@@ -36,15 +38,28 @@ struct StrandedRequests {
     /// The ledger is handed a request.
     /// - Parameter request: `nil` for one that is not passed on.
     mutating func append(_ request: LedgerRequest?, isRead: Bool, client: String?) {
-        unanswered.append(Kept(request: request, isRead: isRead, client: client))
+        if unanswered.isEmpty { passesNothingOn = false }
+        unanswered.append(Kept(request: passesNothingOn ? nil : request, isRead: isRead, client: client))
     }
 
     /// The ledger's next answers.
     /// - Parameter leadPlace: where the ledger is led.
     mutating func take(_ answers: [Answer], leadPlace: () -> LeadPlace) -> Outcome {
         if held.isEmpty {
-            let first = answers.indices.first { isStranded($0, answers[$0]) }
-            guard let first, StrandedRequests.mayPassOn(answers[first], leadPlace()) else {
+            guard answers.contains(where: StrandedRequests.isOfStore) else {
+                unanswered.removeFirst(answers.count)
+                return Outcome(answers: answers)
+            }
+            // What is not passed on waits for nothing: a read of pages begins only when the one before it is told.
+            let behind = (unanswered.indices.last { unanswered[$0].request == nil }).map { last in
+                unanswered.distance(from: unanswered.startIndex, to: last) + 1
+            }
+            let first = answers.indices.dropFirst(behind ?? 0).first { isStranded($0, answers[$0]) }
+            guard let first, StrandedRequests.mayPassOn(answers[first], leadPlace()),
+                !refusesChange(answers[..<first])
+            else {
+                // What stands behind a change that was refused waits for its client to ask for that again.
+                if refusesChange(answers[...]) { passNothingOn() }
                 unanswered.removeFirst(answers.count)
                 return Outcome(answers: answers)
             }
@@ -54,6 +69,26 @@ struct StrandedRequests {
         }
         held += answers
         return settle(behind: [])
+    }
+
+    private static func isOfStore(_ answer: Answer) -> Bool {
+        if case .failure(.store) = answer { true } else { false }
+    }
+
+    /// Whether a change among the next answers was not carried out, for certain, and may be asked for again.
+    private func refusesChange(_ answers: ArraySlice<Answer>) -> Bool {
+        answers.indices.contains { index in
+            guard !kept(index).isRead, case .failure(.store(let error)) = answers[index] else { return false }
+            switch error.kind {
+            case .notLeader, .notReady, .unavailable: return true
+            case .unknown, .corrupt: return false
+            }
+        }
+    }
+
+    private mutating func passNothingOn() {
+        passesNothingOn = true
+        for index in unanswered.indices { unanswered[index].request = nil }
     }
 
     /// - Parameter answers: those before.

@@ -44,6 +44,8 @@ struct PostgresTaking: Hashable, Sendable {
     /// The session that took it, which is no other's.
     var backendPID: Int64 = 0
     var backendStart: Int64 = 0
+
+    var words: String { "\(reign) \(backendPID) \(backendStart)" }
 }
 
 extension PostgresLeader {

@@ -144,10 +144,13 @@ struct PostgresSchema {
         "term = \(term)::bigint AND backend_pid = pg_backend_pid()"
     }
 
-    /// It says again who leads, and where: nobody would find a leader of whom the row came to say something else.
-    private static func renewal(of node: String, at address: String) -> String {
+    /// It says again who leads, and how: a leader of whom the row came to say something else would not be found, or not
+    /// be believed.
+    /// - Parameter first: the number of the first of its four parameters.
+    private static func renewal(_ first: Int) -> String {
         """
-        node = \(node)::text, address = \(address)::text, renewals = renewals + 1, renewed = clock_timestamp()
+        node = $\(first)::text, address = $\(first + 1)::text, lease_ms = $\(first + 2)::bigint,
+        weight = $\(first + 3)::bigint, renewals = renewals + 1, renewed = clock_timestamp()
         """
     }
 
@@ -157,7 +160,7 @@ struct PostgresSchema {
         Statement(
             name: "renew",
             text: """
-                UPDATE \(sql).leader SET \(PostgresSchema.renewal(of: "$2", at: "$3"))
+                UPDATE \(sql).leader SET \(PostgresSchema.renewal(2))
                 WHERE \(PostgresSchema.isOwn("$1"))
                 """)
     }
@@ -273,7 +276,7 @@ struct PostgresSchema {
             name: "append_renewing",
             text: """
                 WITH renewal AS (
-                    UPDATE \(sql).leader SET \(PostgresSchema.renewal(of: "$9", at: "$10"))
+                    UPDATE \(sql).leader SET \(PostgresSchema.renewal(9))
                     WHERE \(PostgresSchema.isOwn("$8")) RETURNING term)
                 INSERT INTO \(sql).block (\(PostgresSchema.columns))
                 SELECT \(PostgresSchema.values) FROM renewal WHERE \(conditions)

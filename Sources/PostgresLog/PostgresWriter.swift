@@ -45,7 +45,10 @@ final class PostgresWriter {
     private var reign: Int64 { taking.reign }
     /// What a renewal says.
     private var renewal: [PostgresConnection.Value] {
-        [.number(reign), .text(configuration.node), .text(configuration.address)]
+        [
+            .number(reign), .text(configuration.node), .text(configuration.address),
+            .number(Int64(configuration.leaseMilliseconds)), .number(Int64(configuration.weight)),
+        ]
     }
 
     // MARK: - Leading

@@ -135,6 +135,23 @@ import Testing
         #expect(isDone)
     }
 
+    /// First pieces of connections are looked at at once, however many come, and are all strangers'.
+    @Test func aStrangerDoesNotPayForAllThatOthersHadLookedAtAtOnce() {
+        let bench = Bench()
+        let game = Tenant(share: 100)
+        for _ in 0..<20 { bench.flood("game", microseconds: 100, of: game) }
+        bench.pass(until: bench.now + .milliseconds(10))
+        for _ in 0..<1_000 {
+            let begin = bench.now
+            bench.spend(microseconds: 1_000)
+            bench.shares.charge(nil, since: begin, LoopShares.Yield(lines: 1, inVain: 1))
+        }
+        var isDone = false
+        bench.ask("honest", microseconds: 10, of: nil) { isDone = true }
+        bench.pass(until: bench.now + .milliseconds(20 + 5))
+        #expect(isDone)
+    }
+
     @Test func timeIsSharedAsTheTenantsSharesSay() {
         let bench = Bench()
         let tenants = [("purchases", Tenant(share: 4)), ("finance", Tenant(share: 1))]

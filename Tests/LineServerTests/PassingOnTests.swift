@@ -197,6 +197,48 @@ import Testing
         #expect(transcript.passedOn() == [])
     }
 
+    /// A read of pages begins only when the one before it was told: nothing waits for one.
+    @Test func nothingWaitsForAReadOfPages() {
+        let leads = NIOLockedValueBox(true)
+        var transcript = Self.transcript { _ in !leads.withLockedValue { $0 } }
+        transcript.send(
+            Requests.grant("1", "a", 1, id: "1"), Requests.history("a", id: "2"), Requests.history("b", id: "3"),
+            Requests.grant("2", "a", 1, id: "4"))
+        leads.withLockedValue { $0 = false }
+        #expect(transcript.answers(Self.noLeader) == ["1 storage_unavailable"])
+        #expect(transcript.answers(ConnectionStateTests.page) == ["2"])
+        #expect(transcript.answers(ConnectionStateTests.page) == ["3"])
+        #expect(transcript.answers(Self.noLeader) == ["4 storage_unavailable"], "the first is asked for again before")
+        #expect(transcript.passedOn() == [])
+        transcript.send(Requests.grant("1", "a", 1, id: "5"))
+        #expect(transcript.passedOn() == ["grant 1 for anybody"])
+    }
+
+    /// The first was told in a batch before: its client asks for it again, and what was sent behind it comes later.
+    @Test func nothingIsPassedOnBehindAChangeWhoseRefusalWasTold() {
+        let leads = NIOLockedValueBox(true)
+        var transcript = Self.transcript { _ in !leads.withLockedValue { $0 } }
+        let grants = (1...4).map { Requests.grant("\($0)", "a", 1, id: "\($0)") }
+        transcript.send(grants[0], grants[1], grants[2])
+        let unavailable = Answer.failure(.store(StoreError(.unavailable, "")))
+        #expect(transcript.answers(unavailable) == ["1 storage_unavailable"], "this node leads")
+        transcript.send(grants[3])
+        leads.withLockedValue { $0 = false }
+        #expect(
+            transcript.answers(Self.noLeader, Self.noLeader, Self.noLeader)
+                == (2...4).map { "\($0) storage_unavailable" })
+        #expect(transcript.passedOn() == [])
+    }
+
+    /// Another ledger of the service is one of a node, and this one is a standby's.
+    @Test func whatNoOtherNodeIsAskedOfIsToldWhateverKeptItFromBeingDone() {
+        var transcript = Transcript(ledgers: ["x", "y"], leadPlace: { $0 == 0 ? .elsewhere : .unknown })
+        transcript.send(
+            Requests.call("grant", #"{"key":"1","account":"a","currency":"gems","amount":1,"ledger":"y"}"#, id: 1))
+        #expect(transcript.answers(Self.noLeader) == ["1 storage_unavailable"])
+        #expect(transcript.passedOn() == [])
+    }
+
     /// By the time that its refusal is told this node leads: it asks itself, as it would ask another.
     @Test func whatWasRefusedBeforeThisNodeLedIsAskedOfIt() {
         var transcript = Self.transcript { _ in false }

@@ -191,9 +191,15 @@ extension ServerTests {
                 server.lines.reload(tokens: [Self.kept, moved])
                 // Sent before its end comes, it is answered so by itself, and otherwise the connection is.
                 try await client.send(Requests.grant("g", "a", 1) + "\n")
-                let told = try JSON(try #require(try await client.line()))
-                #expect(told.reason == "overloaded" && told["error"]["data"]["retryable"].bool == true)
-                while let line = try await client.line() { #expect(try JSON(line).reason == "overloaded") }
+                var told = 0
+                while let line = try await client.line() {
+                    let error = try JSON(line)
+                    let isOfConnection = error["id"].isNull
+                    #expect(error.reason == (isOfConnection ? "overloaded" : "ledger_required"))
+                    #expect(error["error"]["data"]["retryable"].bool == isOfConnection)
+                    told += 1
+                }
+                #expect(told > 0)
                 let again = try await connect(server, "g")
                 #expect(try await again.ask(Requests.grant("g", "a", 1)).result["entry"].int != nil)
                 let other = try await connect(server, "k")
@@ -218,10 +224,10 @@ extension ServerTests {
             transcript.send(Requests.balance("p", id: "2"))
             transcript.tokens.replace(by: [Self.kept, token("b")])
             #expect(transcript.send(Requests.balance("p", id: "3")) == [])
-            #expect(transcript.replies() == ["1", "2 unauthenticated", "3 overloaded"])
+            #expect(transcript.replies() == ["1", "2 unauthenticated", "3 ledger_required"])
             #expect(transcript.send(Requests.authenticate("g", id: 4), Requests.balance("p", id: "5")) == [])
-            transcript.change { $0.end(.otherLedgerNow) }
-            #expect(transcript.replies() == ["4", "5 overloaded", "null overloaded"])
+            transcript.change { $0.end(.connectAgain) }
+            #expect(transcript.replies() == ["4", "5 ledger_required", "null overloaded"])
             #expect(transcript.actions().last == "linger")
         }
 
@@ -244,12 +250,68 @@ extension ServerTests {
                 server.lines.reload(tokens: [Self.kept, moved])
                 #expect(try await client.response()?.json.result["entries"].count == 0)
                 // At most the first of them was looked at before the connection was told.
-                while let response = try await client.response() { #expect(response.status == 503) }
+                while let response = try await client.response() { #expect(response.status == 409) }
                 let other = try await connect(server, "k")
                 for ledger in ["main", "second"] {
                     let balance = Requests.call("balance", "{\"account\":\"a\",\"ledger\":\"\(ledger)\"}")
                     #expect(try await other.ask(balance).result["balances"].count == 0, "\(ledger)")
                 }
+            }
+        }
+
+        /// The connection was there before, and its client says who it is behind the reload.
+        @Test func whoShowsATokenThatHasMovedSinceTheConnectionWasMadeConnectsAgain() async throws {
+            let second = try SandboxApp(bundleID: "com.example.second")
+            var bound = Self.gone
+            bound.ledger = LedgerName("main")
+            try await TestServer.run(
+                tokens: [Self.kept, bound], beside: [TestServer.Other(name: "second", app: second)]
+            ) { server in
+                let client = try await connect(server, "k")
+                var moved = bound
+                moved.ledger = LedgerName("second")
+                server.lines.reload(tokens: [Self.kept, moved])
+                try await client.send(Requests.authenticate("g") + "\n" + Requests.grant("g", "a", 1, id: "2") + "\n")
+                #expect(try JSON(try #require(try await client.line())).reason == nil)
+                while let line = try await client.line() { #expect(try JSON(line).reason != nil) }
+                let again = try await connect(server, "g")
+                #expect(try await again.ask(Requests.grant("g", "a", 1)).result["replayed"].bool == false)
+            }
+        }
+
+        /// A proxy sends requests of many clients on one connection.
+        @Test func whatWaitsBehindAnothersRequestOfHTTPIsNotCarriedOutWhereItsTokenOpensAnotherLedgerNow() async throws
+        {
+            let second = try SandboxApp(bundleID: "com.example.second")
+            var bound = Self.gone
+            bound.ledger = LedgerName("main")
+            try await TestServer.run(
+                listenHTTP: [.tcp(host: "127.0.0.1", port: 0)], tokens: [Self.kept, bound],
+                beside: [TestServer.Other(name: "second", app: second)]
+            ) { server in
+                let client = try await server.connectHTTP()
+                let wait = Requests.call("journal", #"{"after":0,"waitMilliseconds":30000,"ledger":"main"}"#)
+                let grant = HTTPClient.rpc(Requests.grant("g", "a", 1), token: "g")
+                try await client.send(HTTPClient.rpc(wait, token: "k") + grant)
+                try await letEventLoopsRead(server)
+                var moved = bound
+                moved.ledger = LedgerName("second")
+                server.lines.reload(tokens: [Self.kept, moved])
+                // Another's grant ends the wait.
+                let other = try await connect(server, "k")
+                let first = #"{"key":"k","account":"b","currency":"gems","amount":1,"ledger":"main"}"#
+                #expect(try await other.ask(Requests.call("grant", first)).reason == nil)
+                #expect(try await client.response()?.json.result["entries"].count == 1, "its token has not moved")
+                let refusal = try #require(try await client.response())
+                #expect(refusal.status == 409 && refusal.json.reason == "ledger_required")
+                #expect(try await client.response() == nil)
+                for ledger in ["main", "second"] {
+                    let balance = Requests.call("balance", "{\"account\":\"a\",\"ledger\":\"\(ledger)\"}")
+                    #expect(try await other.ask(balance).result["balances"].count == 0, "\(ledger)")
+                }
+                let again = try await server.connectHTTP()
+                try await again.send(grant)
+                #expect(try await again.response()?.json.result["entry"].int != nil, "it came when the token opened it")
             }
         }
 
@@ -285,6 +347,26 @@ extension ServerTests {
             var hasLost = true
             transcript.change { hasLost = $0.renewIdentity() }
             #expect(!hasLost)
+        }
+
+        /// Its head is looked at before the connection is told of the reload.
+        @Test func aRequestOfHTTPIsRefusedWhereTheTokenOfTheOneBeforeOpensAnotherLedgerNow() {
+            func token(_ ledger: String) -> Token {
+                var token = Self.gone
+                token.ledger = LedgerName(ledger)
+                return token
+            }
+            var transcript = Transcript(tokens: [Self.kept, token("a")], ledgers: ["a", "b"])
+            var refusals: [String?] = []
+            func begin() {
+                transcript.change { refusals.append($0.begin(.requests, from: TokenTable.credential("g"))?.reason) }
+            }
+            begin()
+            #expect(transcript.send("[\(Requests.balance("p"))]") == ["a: balance p"])
+            _ = transcript.answers(ConnectionStateTests.done)
+            transcript.tokens.replace(by: [Self.kept, token("b")])
+            begin()
+            #expect(refusals == [nil, "ledger_required"])
         }
 
         @Test func thePlaceOfATokenThatIsGoneIsAStrangers() async throws {

@@ -204,7 +204,7 @@ import Testing
             transcript.tokens.replace(by: [token(ledger)])
             #expect(transcript.send(Self.balance("p", 3, of: ledger)) == ["\(ledger): balance p"])
             transcript.send(Self.balance("p", 4, of: other), Self.balance("p", 6))
-            #expect(transcript.answers(Self.done) == ["3", "4 forbidden", "6 overloaded"])
+            #expect(transcript.answers(Self.done) == ["3", "4 forbidden", "6 ledger_required"])
         }
         transcript.tokens.replace(by: [token(nil)])
         #expect(transcript.send(Self.balance("p", 5, of: "a")) == ["a: balance p"])

@@ -41,12 +41,12 @@ package struct LogStanding: Hashable, Sendable {
     package var leader: LogLeader?
     /// The number of the last block; 0 where there is none.
     package var block: BlockNumber
-    /// Which taking of the lead was the last: another number for each.
-    package var reign: Int64
+    /// Which taking of the lead was the last: other words for each.
+    package var reign: String
     /// Another node that has asked for the lead since that was taken last.
     package var wantedBy: String?
 
-    package init(leader: LogLeader?, block: BlockNumber, reign: Int64, wantedBy: String? = nil) {
+    package init(leader: LogLeader?, block: BlockNumber, reign: String, wantedBy: String? = nil) {
         self.leader = leader
         self.block = block
         self.reign = reign

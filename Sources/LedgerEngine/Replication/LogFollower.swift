@@ -31,7 +31,7 @@ final class LogFollower: Sendable {
         var unseen: (reason: any Error, until: UInt64)?
         /// Since which taking of the lead the log is known to have the last block that was read from it; `nil` where
         /// that is to be looked at.
-        var comparedReign: Int64?
+        var comparedReign: String?
         /// Until when it leaves a lead that nobody has to the node that asked for it; `nil` where somebody leads.
         var yieldsUntil: UInt64?
         /// What was told last.
@@ -190,7 +190,7 @@ final class LogFollower: Sendable {
     /// Looks whether the log has the last block that was read from it. That is not done again while nobody takes the
     /// lead anew and nothing goes wrong.
     /// - Throws: ``LogError`` `corrupt` where it has another, `unknown` where it has none, as a replica that is behind.
-    private func compare(_ reign: Int64) throws(LogError) {
+    private func compare(_ reign: String) throws(LogError) {
         if state.withLock({ $0.comparedReign == reign }) { return }
         let head = appender.head
         if head.number > 0 {

@@ -6,7 +6,7 @@ package enum LeadPlace: Sendable {
     /// By another node, or by none.
     case elsewhere
     /// The log is of another past than what was read from it, or corrupt: who leads that log would answer of another
-    /// ledger.
+    /// ledger. Or nothing is passed on, wherever it is led.
     case unknown
 }
 

@@ -130,7 +130,8 @@ struct SequencerQueues {
     /// was delivered.
     private var lastDelivery: UInt64 = 0
     private var commitNanoseconds: UInt64 = 0
-    /// The work of the last batches: each counts for three fourths of the one behind it.
+    /// The work of the last batches: each counts for three fourths of the one behind it. Operations are in sixteenths,
+    /// so that few of them are not rounded away.
     private var lately: (operations: UInt64, core: UInt64) = (0, 0)
     /// Whether it was woken for a lone JWS that it has not taken yet.
     private var isExpectedForLoneJWS = false
@@ -391,7 +392,7 @@ struct SequencerQueues {
     mutating func delivered(_ work: CommitWork) -> UInt64 {
         guard let begin = undelivered.popFirst() else { preconditionFailure("no batch was begun") }
         commitNanoseconds = work.durableAt - min(max(begin + work.deciding, lastDelivery), work.durableAt)
-        lately.operations = lately.operations * 3 / 4 + UInt64(work.operations)
+        lately.operations = lately.operations * 3 / 4 + UInt64(work.operations) * 16
         lately.core = lately.core * 3 / 4 + work.core
         lastDelivery = now()
         return lastDelivery - begin
@@ -400,7 +401,7 @@ struct SequencerQueues {
     /// As many as are decided and answered within the time that a token that asks for little may wait for others. What
     /// they take differs much: a player may have to be read from the tables, and a read is begun where it is answered.
     private var operationsPerSharedCommit: Int {
-        let each = max(lately.core / max(lately.operations, 1), limits.operationNanosecondsMin)
+        let each = max(lately.core * 16 / max(lately.operations, 1), limits.operationNanosecondsMin)
         let time = max(limits.sharedCommitNanoseconds, commitNanoseconds / limits.sharedCommitPartOfSync)
         let most = min(limits.operationsPerSharedCommitMax, limits.operationsPerCommitMax)
         return min(max(Int(time / each), limits.operationsPerSharedCommitMin), most)

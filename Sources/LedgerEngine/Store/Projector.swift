@@ -3,9 +3,8 @@ import Ledger
 /// Brings the projection forward behind the log, on a thread of its own.
 ///
 /// Steps are large while blocks keep coming, and bounded in bytes, blocks and time; once no more come, or a read
-/// waits, the rest is applied at once. But while blocks keep coming, steps for reads leave the disk to the log for half
-/// of the time: whoever waits for one waits for no more than one step longer. Where the projection cannot be written it
-/// is tried again; the blocks stay here meanwhile, until their bounds are reached and nothing more is decided.
+/// waits, the rest is applied at once. Where the projection cannot be written it is tried again; the blocks stay here
+/// meanwhile, until their bounds are reached and nothing more is decided.
 final class Projector: Sendable {
     private struct State {
         var waiting: [SealedBlock] = []
@@ -13,8 +12,6 @@ final class Projector: Sendable {
         /// The bytes of the step that is being applied.
         var applyingBytes = 0
         var applyingBlocks = 0
-        /// When the last step was begun and when it ended.
-        var lastStep: (begin: UInt64, end: UInt64) = (0, 0)
         /// When the first and the last of those that wait came.
         var firstCame: UInt64 = 0
         var lastCame: UInt64 = 0
@@ -190,9 +187,8 @@ final class Projector: Sendable {
             || state.waiting.count * 2 >= limits.unprojectedBlocksMax
         let idleAt = state.lastCame + limits.idleMilliseconds * 1_000_000
         let lateAt = state.firstCame + limits.projectionLagMilliseconds * 1_000_000
-        let readAt = isWanted ? state.lastStep.end + (state.lastStep.end - state.lastStep.begin) : .max
-        let due = min(idleAt, lateAt, readAt)
-        return isLarge || now >= due ? .ready(takeStep(&state)) : .waitUntil(due)
+        if isWanted || isLarge || now >= idleAt || now >= lateAt { return .ready(takeStep(&state)) }
+        return .waitUntil(min(idleAt, lateAt))
     }
 
     private func takeStep(_ state: inout State) -> [SealedBlock] {
@@ -208,14 +204,12 @@ final class Projector: Sendable {
         state.waitingBytes -= bytes
         state.applyingBytes = bytes
         state.applyingBlocks = count
-        state.lastStep.begin = monotonicNanoseconds()
         return step
     }
 
     private func finish(_ step: [SealedBlock], _ failure: StoreError?) {
         let hadFailed = state.withLock { state in
             let hadFailed = state.failure != nil
-            state.lastStep.end = monotonicNanoseconds()
             state.failure = failure
             state.failsSince = failure.map { _ in state.failsSince ?? monotonicNanoseconds() }
             if failure == nil {

@@ -27,7 +27,7 @@ struct HTTPFront: HTTPApplication {
         case .line(let route, let credential):
             let headers = route.isTraced ? head.headers : nil
             if let error = connection.begin(route.form, from: credential, headers) {
-                var refusal = error.retryable ? HTTPRefusal.unavailable(error) : .unauthenticated(error)
+                var refusal = HTTPRefusal(of: error)
                 refusal.isNoted = credential != nil
                 throw refusal
             }

@@ -28,6 +28,17 @@ struct HTTPRefusal: Error {
         }
     }
 
+    /// Why a request has no answer of a ledger, whatever it asks.
+    init(of error: WireError) {
+        if error.retryable {
+            self = .unavailable(error)
+        } else if error.reason == WireReason.ledgerRequired.rawValue {
+            self.init(.conflict, error)
+        } else {
+            self = .unauthenticated(error)
+        }
+    }
+
     /// RFC 6750 §3.
     static func unauthenticated(_ error: WireError) -> HTTPRefusal {
         HTTPRefusal(.unauthorized, error, [("www-authenticate", "Bearer")])

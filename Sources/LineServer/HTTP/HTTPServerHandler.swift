@@ -68,6 +68,10 @@ final class HTTPServerHandler: ChannelDuplexHandler {
     private var reply = ByteBuffer()
     /// Looks after a body that does not end.
     private var timer: Scheduled<Void>?
+    /// How often the body that is waited for got its time again.
+    private var extensions = 0
+    /// Why the connection ends before what was sent is looked at.
+    var ending = WireError.shuttingDown
 
     init(_ application: any HTTPApplication, _ services: ConnectionServices, headers: [(String, String)]) {
         self.application = application
@@ -132,6 +136,7 @@ final class HTTPServerHandler: ChannelDuplexHandler {
 
     private func begin(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
         guard let connection else { return }
+        extensions = 0
         var head = head
         head.headers.trimEnds()
         do throws(HTTPRefusal) {
@@ -174,8 +179,13 @@ final class HTTPServerHandler: ChannelDuplexHandler {
         timer = context.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(limits.requestMilliseconds)) {
             self.timer = nil
             guard let context = self.context else { return }
-            // It is not the client's fault where there is no memory for more of it, or what has come waits for a turn.
-            if self.connection?.holdsReading == true || self.gate?.isEmpty == false { return self.awaitEnd(context) }
+            // It is not the client's fault where there is no memory for more of it, or what has come waits for a turn;
+            // but what waits may also be sent without end.
+            if self.connection?.holdsReading == true { return self.awaitEnd(context) }
+            if self.gate?.isEmpty == false, self.extensions < self.limits.requestExtensionsMax {
+                self.extensions += 1
+                return self.awaitEnd(context)
+            }
             switch self.phase {
             case .receiving(let exchange): self.refuse(exchange.tooSlow, context, to: exchange.method)
             case .dropping(let declined): self.refuse(declined.refusal, context, to: declined.method)
@@ -361,7 +371,7 @@ final class HTTPServerHandler: ChannelDuplexHandler {
         case .idle, .pausing, .closing: break
         case .asking: _ = answer(outcome, ends: true)
         case .receiving(let exchange), .preparing(let exchange):
-            respond(.unavailable(.shuttingDown), to: exchange.method, isKeptAlive: false, context)
+            respond(HTTPRefusal(of: ending), to: exchange.method, isKeptAlive: false, context)
         case .dropping(let declined): respond(declined.refusal, to: declined.method, isKeptAlive: false, context)
         }
         close(context)

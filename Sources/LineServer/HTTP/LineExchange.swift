@@ -39,7 +39,7 @@ final class LineExchange: HTTPExchange {
     ) {
         let isKeptAlive = isKeptAlive && !ends
         switch (outcome, route) {
-        case (.none, _): server.finish(.unavailable(.shuttingDown), to: method, isKeptAlive: isKeptAlive)
+        case (.none, _): server.finish(HTTPRefusal(of: server.ending), to: method, isKeptAlive: isKeptAlive)
         case (.unauthenticated, _):
             server.finish(.unauthenticated(.unauthenticated), to: method, isKeptAlive: isKeptAlive)
         case (.answered, .requests):

@@ -33,6 +33,8 @@ struct ClientIdentity {
     /// What it has shown when the connection came about.
     private var certificate: Credential?
     private var generation: Int
+    /// Of those of the table, the one in which the connection was made.
+    private let begun: Int
     private var wrongTokens = 0
     /// Tokens that were to approve something and were none. Over HTTP they count as long as the connection is there.
     private var wrongApprovals = 0
@@ -48,6 +50,7 @@ struct ClientIdentity {
         holder = tokens.holderWithoutToken
         last = holder
         generation = tokens.generation
+        begun = generation
     }
 
     /// It has sent as many wrong tokens as it may.
@@ -111,6 +114,8 @@ struct ClientIdentity {
         self.holder = holder
         self.credential = credential
         last = holder ?? last
+        // What it shows may have been sent before that moved.
+        if let holder, holder.movedAt > begun { hasMoved = true }
     }
 
     /// Why the client may not ask this; `nil` where it may.

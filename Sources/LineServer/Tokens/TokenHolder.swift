@@ -13,6 +13,9 @@ final class TokenHolder: Sendable {
     let tenant: Tenant
     /// The only one of the service's ledgers that it may ask; `nil`: all.
     let ledger: LedgerName?
+    /// The generation of the table (``TokenTable/generation``) in which it came to open another ledger than before; 0
+    /// where it never did.
+    let movedAt: Int
     /// Whether it posts what the App Store does.
     private let isAppStore: Bool
     private let limits: Token.Limits
@@ -36,17 +39,19 @@ final class TokenHolder: Sendable {
     ///   - former: of the same name: what was granted today under it counts, and what it asked in the last second;
     ///     where its share stays, so do its turns.
     ///   - ledgers: how many ledgers the service has.
-    convenience init(_ token: Token, after former: TokenHolder?, ledgers: Int) {
+    ///   - movedAt: see ``movedAt``.
+    convenience init(_ token: Token, after former: TokenHolder?, ledgers: Int, movedAt: Int) {
         let grants = GrantAllowance(max: token.limits.grantsPerDay, after: former?.grants)
         self.init(
             name: token.name, roles: token.roles, limits: token.limits, ledger: token.ledger, grants: grants,
-            after: former, ledgers: ledgers, isAppStore: false)
+            after: former, ledgers: ledgers, isAppStore: false, movedAt: movedAt)
     }
 
     private init(
         name: String?, roles: Roles, limits: Token.Limits, ledger: LedgerName?, grants: GrantAllowance?,
-        after former: TokenHolder?, ledgers: Int, isAppStore: Bool
+        after former: TokenHolder?, ledgers: Int, isAppStore: Bool, movedAt: Int = 0
     ) {
+        self.movedAt = movedAt
         self.isAppStore = isAppStore
         self.name = name
         self.roles = roles

@@ -111,16 +111,24 @@ final class TokenTable: Sendable {
     /// From now on these tokens hold, and no others. What was granted today under a name counts for who has it now.
     func replace(by tokens: [Token]) {
         if everyone != nil { return }
-        entries.withLockedValue { $0 = TokenTable.entries(tokens, before: $0, ledgers: ledgers) }
+        let next = generation + 1
+        entries.withLockedValue { $0 = TokenTable.entries(tokens, before: $0, ledgers: ledgers, generation: next) }
         replaced.add(1, ordering: .acquiringAndReleasing)
     }
 
-    private static func entries(_ tokens: [Token], before: Entries, ledgers: Int) -> Entries {
+    private static func entries(_ tokens: [Token], before: Entries, ledgers: Int, generation: Int = 0) -> Entries {
         var entries = Entries()
         entries.names = tokens.count
         entries.byName = before.byName
         for token in tokens {
-            let holder = TokenHolder(token, after: before.byName[token.name], ledgers: ledgers)
+            // Whoever had this name, one of these tokens or one of these certificates.
+            let former =
+                [before.byName[token.name]] + token.digests.map { before.holder($0) }
+                + token.certificates.map { before.byCertificate[Array($0.utf8)] }
+            let moves = former.contains { $0 != nil && token.ledger != nil && $0?.ledger != token.ledger }
+            let movedAt = moves ? generation : former.compactMap { $0?.movedAt }.max() ?? 0
+            let holder = TokenHolder(
+                token, after: before.byName[token.name], ledgers: ledgers, movedAt: ledgers > 1 ? movedAt : 0)
             entries.byName[token.name] = holder
             entries.byDigest += token.digests.map { ($0, holder) }
             for name in token.certificates { entries.byCertificate[Array(name.utf8)] = holder }

@@ -30,6 +30,7 @@ struct Transcript {
     init(
         tokens: [Token] = [], ledgers: [String] = [], limits: ServerLimits = ServerLimits(),
         memory: ReplyMemory? = nil, isLedElsewhere: (@Sendable (Int) -> Bool)? = nil,
+        leadPlace: (@Sendable (Int) -> LeadPlace)? = nil,
         figures: RequestFigures? = nil
     ) {
         let names = ledgers.compactMap { LedgerName($0) }
@@ -58,7 +59,7 @@ struct Transcript {
                     ledgers: directory.count == 1 ? [] : infos)
             },
             limits: limits, share: share, clock: { 0 },
-            leadPlace: Transcript.leadPlace(isLedElsewhere), figures: figures
+            leadPlace: leadPlace ?? Transcript.leadPlace(isLedElsewhere), figures: figures
         ) { _ in true }
         state.turn.begin(lines: .max)
     }
