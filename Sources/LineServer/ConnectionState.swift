@@ -99,8 +99,8 @@ struct ConnectionState {
     ///   - info: what `info` answers on a connection of this ledger that may ask these.
     ///   - share: of the memory for replies.
     ///   - clock: nanoseconds that never go back.
-    ///   - leadPlace: where the ledger at a place is led, to which requests are passed on; `nil` where that is always
-    ///     here.
+    ///   - leadPlace: where the ledger at a place is led, to which requests are passed on; `nil` where none is passed
+    ///     on.
     ///   - figures: where requests are counted; nowhere where it is `nil`.
     ///   - seat: whether one more connection may authenticate under a name.
     init(

@@ -25,7 +25,7 @@ struct RequestRoute {
 
     /// Who has what is not answered yet, or had it last.
     private(set) var destination = Destination.ledger(at: 0)
-    /// Where the ledger at a place is led, to which requests are passed on; `nil` where that is always here.
+    /// Where the ledger at a place is led, to which requests are passed on; `nil` where none is passed on.
     let leadPlace: (@Sendable (Int) -> LeadPlace)?
     /// What the ledger here has; empty where no other node ever leads it.
     private var stranded = StrandedRequests()
