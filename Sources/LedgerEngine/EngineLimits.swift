@@ -163,15 +163,15 @@ package struct EngineLimits: Sendable {
     /// Operations in one commit. The cost of a sync is spread over thousands; beyond that only latency grows.
     package var operationsPerCommitMax = 8_192
     /// Nanoseconds of a core for which one commit is decided and answered while several tokens ask for something: what
-    /// one asks for meanwhile waits for it. (With commits of four times as much a token that asked for little waited
-    /// twice as long beside one that asked without end, which got a tenth more.) And for how long they count as several
-    /// after the last one that was another than before.
-    package var sharedCommitNanoseconds: UInt64 = 1_000_000
-    package var sharedMilliseconds: UInt64 = 100
+    /// one asks for meanwhile waits for it. (With commits of twice as much a token that asked for little waited a fourth
+    /// longer beside one that asked without end, which got no more; with half as much it got less.) And for how long
+    /// they count as several after the last one that was another than before: who asks once a second is one of them.
+    package var sharedCommitNanoseconds: UInt64 = 500_000
+    package var sharedMilliseconds: UInt64 = 5_000
     /// The part of the time that the last commit took once it was decided, for which the next may be decided and
     /// answered where that is more: where a sync takes milliseconds, everybody waits for it anyway.
     package var sharedCommitPartOfSync: UInt64 = 3
-    /// The least that an operation counts for; what it takes is measured: 125 of the cheapest in one commit.
+    /// The least that an operation counts for; what it takes is measured: 62 of the cheapest in one commit.
     package var operationNanosecondsMin: UInt64 = 8_000
     /// Operations in such a commit however dear the last were, and however long a sync takes: who asks for little waits
     /// until all of them are decided. (One turn of one connection; what a connection submits together is not cut, up to

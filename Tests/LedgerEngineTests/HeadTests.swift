@@ -46,6 +46,31 @@ import Testing
         try bench.engine.close()
     }
 
+    /// However many may go, no batch waits until all have.
+    @Test func playersLeaveMemoryLittleByLittle() throws {
+        let bench = try Bench { $0.cachedPlayersMax = 10 }
+        _ = try bench.ask((0..<4_000).map { .grant("g\($0)", "player-\($0)", 10) })
+        #expect(try bench.engine.journal(JournalQuery(after: 0)).entries.count == 100)
+        let counts = try (0..<12).map { _ in try bench.engine.run(Needs()) { $0.players.count } }
+        #expect(counts[0] > 3_000 && counts[11] <= 22)
+        #expect(zip(counts, counts.dropFirst()).allSatisfy { $0 - $1 <= 512 })
+        try bench.engine.close()
+    }
+
+    /// The same of lots that are used up.
+    @Test func usedLotsLeaveMemoryLittleByLittle() throws {
+        let bench = try Bench()
+        _ = try bench.ask((0..<4_000).map { .grant("g\($0)", "player-\($0)", 10) })
+        _ = try bench.ask((0..<4_000).map { .spend("s\($0)", "player-\($0)", 10) })
+        #expect(try bench.engine.journal(JournalQuery(after: 0)).entries.count == 100)
+        let counts = try (0..<8).map { _ in
+            try bench.engine.run(Needs()) { $0.players.values.reduce(0) { $0 + $1.lotCount } }
+        }
+        #expect(counts[0] > 2_000 && counts[7] == 0)
+        #expect(zip(counts, counts.dropFirst()).allSatisfy { $0 - $1 <= 1_024 })
+        try bench.engine.close()
+    }
+
     @Test func whatIsNotProjectedIsFound() throws {
         let bench = try Bench { $0.cachedPlayersMax = 2 }
         bench.projection.hold()

@@ -6,8 +6,8 @@ extension Books {
         var position: LastNumbers
         var totals: Totals
         var extent: BlockRows.Extent
-        var returned: [TransferID: [LotID: Int64]]
-        var holdEnds: [TransferID: HoldEnd]
+        var returned: DividedDictionary<TransferID, [LotID: Int64]>
+        var holdEnds: DividedDictionary<TransferID, HoldEnd>
     }
 
     /// Decides operations in their order on the books as they then stand, in one entry, all or none of them. The

@@ -25,12 +25,12 @@ extension Books {
     /// What requests left in the books beside players: keys with their answers, purchases, notifications, and what
     /// became of spends and holds. Found again by whoever loads.
     package struct Records: Sendable {
-        package fileprivate(set) var purchases: [TransactionID: PurchaseRegister] = [:]
-        package fileprivate(set) var answers: [RequestKey: Answered] = [:]
-        package fileprivate(set) var notifications: [String: RecordedNotification] = [:]
-        package fileprivate(set) var calls: [CallKey: AppStoreCall.End] = [:]
-        package fileprivate(set) var returned: [TransferID: [LotID: Int64]] = [:]
-        package fileprivate(set) var holdEnds: [TransferID: HoldEnd] = [:]
+        package fileprivate(set) var purchases = DividedDictionary<TransactionID, PurchaseRegister>()
+        package fileprivate(set) var answers = DividedDictionary<RequestKey, Answered>()
+        package fileprivate(set) var notifications = DividedDictionary<String, RecordedNotification>()
+        package fileprivate(set) var calls = DividedDictionary<CallKey, AppStoreCall.End>()
+        package fileprivate(set) var returned = DividedDictionary<TransferID, [LotID: Int64]>()
+        package fileprivate(set) var holdEnds = DividedDictionary<TransferID, HoldEnd>()
 
         package var isEmpty: Bool {
             purchases.isEmpty && answers.isEmpty && notifications.isEmpty && calls.isEmpty && returned.isEmpty
@@ -39,6 +39,9 @@ extension Books {
     }
 
     // MARK: Loading
+
+    /// Has place for so many players in memory.
+    package mutating func reserve(players count: Int) { players.reserve(count) }
 
     /// Loads a player as the projection has them.
     package mutating func load(_ player: Player) {

@@ -58,18 +58,18 @@ package struct Books {
     package private(set) var periods: Periods
     package internal(set) var rows = BlockRows()
 
-    package internal(set) var playerIDs: [AccountName: PlayerID] = [:]
+    package internal(set) var playerIDs = DividedDictionary<AccountName, PlayerID>()
     package internal(set) var players = PlayerTable()
-    package internal(set) var purchases: [TransactionID: PurchaseRegister] = [:]
-    package internal(set) var answers: [RequestKey: Answered] = [:]
-    package internal(set) var notifications: [String: RecordedNotification] = [:]
+    package internal(set) var purchases = DividedDictionary<TransactionID, PurchaseRegister>()
+    package internal(set) var answers = DividedDictionary<RequestKey, Answered>()
+    package internal(set) var notifications = DividedDictionary<String, RecordedNotification>()
     /// How the last call of each key ended.
-    package internal(set) var calls: [CallKey: AppStoreCall.End] = [:]
+    package internal(set) var calls = DividedDictionary<CallKey, AppStoreCall.End>()
     /// What of each spend that this batch may give back went back before, by the spend's first transfer and by lot.
-    package internal(set) var returned: [TransferID: [LotID: Int64]] = [:]
+    package internal(set) var returned = DividedDictionary<TransferID, [LotID: Int64]>()
     /// How each hold that this batch may ask for ended, by the hold's first transfer; those that are open are not
     /// here.
-    package internal(set) var holdEnds: [TransferID: HoldEnd] = [:]
+    package internal(set) var holdEnds = DividedDictionary<TransferID, HoldEnd>()
     /// Players in memory of whom something expires.
     var deadlines = Deadlines()
     /// Whether the entry being posted is an atomic's, which all its operations share.

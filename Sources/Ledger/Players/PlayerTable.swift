@@ -3,7 +3,7 @@
 package struct PlayerTable: Sendable {
     /// In no order.
     package private(set) var values: ContiguousArray<Player> = []
-    private var slots: [PlayerID: Int] = [:]
+    private var slots = DividedDictionary<PlayerID, Int>()
 
     package var count: Int { values.count }
     package var isEmpty: Bool { values.isEmpty }
@@ -18,6 +18,9 @@ package struct PlayerTable: Sendable {
         _read { yield values[slot] }
         _modify { yield &values[slot] }
     }
+
+    /// Has place for so many: what nobody uses of it takes no memory, and none of them is moved as more come.
+    mutating func reserve(_ count: Int) { values.reserveCapacity(count) }
 
     /// Adds a player, or puts them in place of what was known of them.
     mutating func insert(_ player: Player) {

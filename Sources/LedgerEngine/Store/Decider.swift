@@ -80,6 +80,7 @@ struct Decider {
             position: state.position, totals: state.totals, closedThrough: state.closedThrough,
             periods: state.periods, headers: state.headers, actors: state.actors,
             recordedCatalog: state.catalog, hash: hash)
+        books?.reserve(players: limits.cachedPlayersMax)
     }
 
     /// Decides one batch.
@@ -246,7 +247,7 @@ struct Decider {
         let loaded = books.takeLoaded()
         cache.add(lots: loaded.lots)
         defer {
-            cache.bound(&books, projected: unprojected.projected, keeping: unprojected.changedPlayers)
+            cache.bound(&books) { [unprojected] in unprojected.isLacked($0) }
             figures.players.set(Int64(books.players.count))
         }
         if loaded.isEmpty { return }
