@@ -1,6 +1,6 @@
 package import AppStore
 import Dispatch
-package import HeadSigning
+import HeadSigning
 package import Ledger
 import Synchronization
 

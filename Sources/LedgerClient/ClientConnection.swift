@@ -267,6 +267,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         } catch {
             throw .unreadableReply(error.description)
         }
+        if let error = reply.otherLedger { throw refuseWaiting(error) }
         guard let oldest = waiting.popFirst() else { return try unasked(reply) }
         switch (oldest, reply) {
         case (.call(let call), .single(let message)) where message.answers(.integer(call.id)):
@@ -284,6 +285,18 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
             waiting.prepend(oldest)
             throw .unreadableReply("it is not for the oldest request without one")
         }
+    }
+
+    /// The token opens another ledger now. What was sent for the former one and has no answer was not carried out, and
+    /// is not sent again: over another connection it would be for the other. What was not sent goes on there.
+    private func refuseWaiting(_ error: WireError) -> ClientError {
+        while let oldest = waiting.popFirst() {
+            switch oldest {
+            case .call(let call): call.answer(.failure(error))
+            case .line(let pipeline, _): pipeline.fail(error)
+            }
+        }
+        return .connectionLost("the token opens another ledger now")
     }
 
     /// JSON-RPC 2.0 §5: an error with the id null where no request is waiting, as a server sends that has too many
@@ -324,6 +337,17 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         for pipeline in pipelines { pipeline.fail(reason) }
         pipelines = []
         context?.close(promise: nil)
+    }
+}
+
+extension ReplyLine {
+    /// Why a server ends a connection whose token opens another ledger now. It is no answer to the oldest request: a
+    /// server that refuses that one for this reason could read it, and knows its id.
+    fileprivate var otherLedger: WireError? {
+        guard case .single(let message) = self, message.id == .null, case .failure(let error) = message.body,
+            error.isLedgerRequired
+        else { return nil }
+        return error
     }
 }
 

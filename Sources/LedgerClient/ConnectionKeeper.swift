@@ -105,11 +105,18 @@ final class ConnectionKeeper: Sendable {
     /// - Parameter leader: where the other node is, where that is known.
     func leave(_ connection: ClientConnection, for leader: ServerAddress?) {
         let wasCurrent = state.withLockedValue { state in
-            guard case .connected(let current) = state.phase, current === connection else { return false }
-            state.phase = .idle
-            state.failures = 0
-            if let leader { state.address = leader } else { moveOn(&state, from: connection.address) }
-            return true
+            switch state.phase {
+            case .connected(let current) where current === connection:
+                state.phase = .idle
+                state.failures = 0
+                if let leader { state.address = leader } else { moveOn(&state, from: connection.address) }
+                return true
+            case .idle, .connecting:
+                // Another call has left it, and did not know where the leader is.
+                if let leader { state.address = leader }
+                return false
+            case .connected, .ended: return false
+            }
         }
         if wasCurrent { connection.abandon(ClientError.connectionLost("another node is asked")) }
     }

@@ -74,6 +74,9 @@ struct Connector: Sendable {
     private static func admit(_ end: AttemptEnd) throws(ConnectFailure) {
         switch end {
         case .answered(.success): return
+        // It came to open another ledger just then.
+        case .answered(.failure(let error)) where error.isLedgerRequired:
+            throw ConnectFailure(reason: ClientError.cannotConnect(error.message))
         case .answered(.failure(let error)): throw ConnectFailure(reason: error)
         case .disconnected(let error as ClientError, _):
             throw ConnectFailure(reason: ClientError.cannotConnect(error.description))

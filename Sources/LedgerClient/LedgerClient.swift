@@ -1,4 +1,5 @@
 public import LedgerWire
+import NIOConcurrencyHelpers
 import NIOCore
 
 /// A client of a currency ledger, for many calls at once on one connection.
@@ -14,7 +15,8 @@ import NIOCore
 /// and everything with a key, none of which is ever done twice. A new connection is authenticated before anything
 /// else, and all calls share the attempt to make it. `unknown_product` may be sent again too, but is not by the
 /// client: it passes when somebody adds the product to the catalog. ``forget(_:)``, and ``call(method:params:)`` of a
-/// method that this version does not know, are not sent again once they may have been carried out.
+/// method that this version does not know, are not sent again once they may have been carried out. Where the token has
+/// come to open another ledger, what was sent before throws `ledger_required`: it may have been meant for the former.
 ///
 /// **Several nodes.** A client that is given the addresses of a ledger's nodes asks whichever it reaches, follows the
 /// leader where a node answers `not_leader`, and tries the next address where one cannot be reached. So a leader that
@@ -35,6 +37,8 @@ import NIOCore
 public final class LedgerClient: Sendable {
     private let keeper: ConnectionKeeper
     private let configuration: ClientConfiguration
+    /// Until when what is asked at once is sent again.
+    private let repeatsUntil = NIOLockedValueBox(NIODeadline.distantFuture)
 
     private init(keeper: ConnectionKeeper, configuration: ClientConfiguration) {
         self.keeper = keeper
@@ -165,8 +169,9 @@ public final class LedgerClient: Sendable {
     }
 
     /// Asks several things at once, which are sent in their order and without waiting for each other's answers. Where
-    /// some have to be sent again, these are, in their order, and so are the reads behind them; but none that was
-    /// refused while the ledger decided a change behind it, for it would take effect after that.
+    /// some have to be sent again, these are, in their order, and so are the reads behind changes among them; but none
+    /// that was refused while the ledger decided a change behind it, for it would take effect after that, and no change
+    /// behind one that is given up and was not carried out.
     /// - Returns: what became of each, in their order: its result as JSON, or what ``call(method:params:)`` throws.
     package func ask(_ requests: [LedgerRequest]) async -> [Result<[UInt8], any Error>] {
         let deadline = NIODeadline.now() + .milliseconds(configuration.requestTimeoutMilliseconds)
@@ -184,19 +189,31 @@ public final class LedgerClient: Sendable {
             let ends = Task.isCancelled ? open.map { _ in .cancelled } : await attempt(open, deadline)
             var again: [Asked] = []
             var wait: Int64 = 0
+            // Drawn once for all: none is given up for a longer wait than one behind it has.
+            var drawn: Int64?
+            func jitter(_ most: Int64) -> Int64 {
+                let wait = drawn ?? configuration.pacing.jitter(most)
+                drawn = wait
+                return min(wait, most)
+            }
+            var (repeatsChange, givesUpChanges) = (false, false)
+            let givesUp = repeatsUntil.withLockedValue { $0 } <= .now()
             let lastChange = ends.indices.last { open[$0].changes && ends[$0].isDecision } ?? 0
             for (index, end) in ends.enumerated() {
                 var asked = open[index]
-                if !again.isEmpty, !asked.changes, end.isDecision {
+                if repeatsChange, !asked.changes, end.isDecision {
                     again.append(asked)
                     continue
                 }
-                let step = asked.retry.step(
-                    after: end, isLast: index < lastChange, now: .now(), jitter: configuration.pacing.jitter)
-                switch step {
-                case .finish(let result): results[asked.place] = result
+                let isLast = givesUp || index < lastChange || asked.changes && givesUpChanges
+                switch asked.retry.step(after: end, isLast: isLast, now: .now(), jitter: jitter) {
+                case .finish(let result):
+                    results[asked.place] = result
+                    let isUndone = end.isOfTheMoment && !asked.retry.mayHaveBeenCarriedOut
+                    if asked.changes && isUndone { givesUpChanges = true }
                 case .again(let milliseconds):
                     again.append(asked)
+                    if asked.changes { repeatsChange = true }
                     wait = max(wait, milliseconds)
                 }
             }
@@ -208,6 +225,11 @@ public final class LedgerClient: Sendable {
             guard let result else { preconditionFailure("a request without an end") }
             return result
         }
+    }
+
+    /// What is asked at once is sent again for so long only.
+    package func giveUp(afterMilliseconds milliseconds: Int64) {
+        repeatsUntil.withLockedValue { $0 = .now() + .milliseconds(milliseconds) }
     }
 
     /// One of several that are asked at once.

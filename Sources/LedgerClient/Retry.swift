@@ -103,6 +103,15 @@ struct Retry {
 }
 
 extension AttemptEnd {
+    /// Whether the request may be carried out where it is sent again.
+    var isOfTheMoment: Bool {
+        switch self {
+        case .answered(.success), .cancelled: false
+        case .answered(.failure(let error)): error.isOfTheMoment || error.isNotLeader
+        case .disconnected, .timedOut: true
+        }
+    }
+
     /// Whether the ledger has looked at the request, and has carried it out or refused it.
     var isDecision: Bool {
         switch self {
@@ -138,11 +147,14 @@ extension WireError {
         return try? ServerAddress(text)
     }
 
-    /// Whether the service, rather than the ledger, refused: for the moment, for want of a role, or because what is
-    /// stored is damaged.
+    /// Whether the service does not know which ledger is meant, or the token has come to open another one.
+    var isLedgerRequired: Bool { reason == WireReason.ledgerRequired.rawValue }
+
+    /// Whether the service, rather than the ledger, refused: for the moment, for want of a role or of a ledger, or
+    /// because what is stored is damaged.
     fileprivate var isOfTheService: Bool {
         code == WireReason.overloaded.code || code == WireReason.internalError.code
-            || code == WireReason.forbidden.code
+            || code == WireReason.forbidden.code || isLedgerRequired
     }
 
     /// Whether nobody knew, when the server answered, if the request was carried out.

@@ -1,5 +1,5 @@
 package import LedgerTypes
-package import LedgerWire
+import LedgerWire
 import StrictJSON
 
 /// What a page asks of the ledger: requests of the line protocol, as any client of the same token may send them.

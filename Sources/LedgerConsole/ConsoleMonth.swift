@@ -1,4 +1,4 @@
-package import LedgerTypes
+import LedgerTypes
 
 /// A month in UTC.
 package struct ConsoleMonth: Hashable, Sendable {

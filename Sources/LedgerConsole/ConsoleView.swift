@@ -1,4 +1,4 @@
-package import LedgerTypes
+import LedgerTypes
 package import LedgerWire
 
 /// Who reads a page.

@@ -100,13 +100,16 @@ package final class LedgerSession: Sendable {
 
     /// Takes operations over. Their answers come to the session's outlet, in order. What has waited for too long is
     /// answered ``Fault/overloaded`` and not carried out.
-    /// - Parameter tenant: who asks from now on; `nil` where it is the one who did.
-    package func submit(_ operations: [LedgerOperation], as tenant: Tenant? = nil) {
+    /// - Parameters:
+    ///   - tenant: who asks from now on; `nil` where it is the one who did.
+    ///   - goesOn: whether all that was submitted before is answered. Only then a change is carried out again, where
+    ///     one before it was refused because another node may lead.
+    package func submit(_ operations: [LedgerOperation], as tenant: Tenant? = nil, goesOn: Bool = false) {
         state.withLock { state in
             if state.isClosed { return }
             if let tenant { state.tenant = tenant }
             state.mayWait = !state.isEnding
-            lane.refusals?.submitted(operations.count)
+            if goesOn { lane.refusals?.goOn() }
             if case .none = state.barrier { send(operations, &state) } else { state.behind += operations }
         }
     }

@@ -28,8 +28,9 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     private var isInTurn = false
     /// What was read and has had no turn yet.
     private var receivedBytes = 0
-    /// Whether anything was looked at.
+    /// Whether its first line was looked at, and how many turns were taken at once until then.
     private var hasBegun = false
+    private var firstTurns = 0
     private var hasEndedForMove = false
     /// Whether it has asked for blocks.
     private var isOfStandby = false
@@ -79,7 +80,8 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         self.context = context
         timeouts.begin(
             isStranger: isStranger, standing: { [weak self] in self?.standing },
-            kept: { [weak self] in self?.kept ?? (nil, nil) }, overdue: { [weak self] in self?.end(overdue: $0) })
+            kept: { [weak self] in self?.kept ?? (nil, nil) }, refusing: { [weak self] in self?.state.refusing },
+            overdue: { [weak self] in self?.end(overdue: $0) })
         share.wake = { [weak self, eventLoop] in
             // It has its place among those who wait for memory only as long as it asks at once.
             eventLoop.execute { self?.takeTurnAtOnce() }
@@ -177,7 +179,8 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         guard let certificate = ConnectionHandler.peerCertificate(context) else { return }
         turn { $0.authenticate(byCertificate: certificate.names) }
         // Asked behind that: authorities are replaced before tokens are, so the names were those of these authorities.
-        if service.certificates?.authorities != authorities { closeNow() }
+        if service.certificates?.authorities != authorities { return closeNow() }
+        endsForMove()
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -208,14 +211,14 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     /// Nothing waits for what is new any more: its client has closed its side.
     func endWaits() { sessions.endWaits() }
 
-    /// Whether as many wrong tokens were sent as may be, and no right one behind them.
-    var isGuessing: Bool { state.isGuessing }
+    /// See ``ConnectionState/isSilenced``.
+    var isSilenced: Bool { state.isSilenced }
 
     /// A request is refused by its head.
-    func noteInVain() { state.turn.noteInVain() }
+    func noteInVain() { state.noteInVain() }
 
-    /// Has some of what was read decoded, and heads in it looked at, when the turn comes of whose request was the last:
-    /// mostly at once.
+    /// Has some of what was read decoded, and heads in it or behind the last request looked at, when the turn comes of
+    /// whose request was the last: mostly at once.
     /// - Parameters:
     ///   - bytes: how much was read since this was last called.
     ///   - waits: whether it waits for that turn. Otherwise it is paid for by whose it proves to be.
@@ -237,19 +240,17 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         loop.charge(state.holder?.tenant, time, bytes: bytes, yield)
     }
 
-    /// What was done for its client outside of turns is paid for.
-    func charge(since begin: NIODeadline) {
-        loop.charge(state.holder?.tenant, since: begin, state.turn.takeYield())
-    }
-
     /// Whether the connection is not read from, for want of memory or because its client does not read.
     var holdsReading: Bool { state.holdsReading }
+
+    /// Whether what has come waits for its sender's turn.
+    var awaitsTurn: Bool { state.turn.isAwaited }
 
     // MARK: From other threads, by the event loop
 
     /// Nothing new is carried out from now on.
     func beginShutdown() {
-        sessions.endWaits()
+        sessions.beginShutdown(relayMilliseconds: service.limits.relayShutdownMilliseconds)
         turn { $0.shutDown() }
     }
 
@@ -276,18 +277,15 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         timeouts.beginAnew()
     }
 
-    /// Where its token opens another ledger than it did when the connection was made, it ends. What is under way is
-    /// answered, so that nobody asks for it again in the other ledger.
+    /// Where its token has come to open another ledger since the connection was made, it ends. What is under way is
+    /// answered, and waits for nothing new, so that nobody asks for it again in the other ledger.
+    @discardableResult
     private func endsForMove() -> Bool {
         guard state.hasMoved else { return false }
         if hasEndedForMove { return true }
         hasEndedForMove = true
-        front?.ending = .otherLedgerNow
-        if front == nil {
-            end(because: .connectAgain, within: service.limits.unauthenticatedMilliseconds)
-        } else {
-            finish()
-        }
+        sessions.endWaits()
+        end(because: .otherLedgerNow, within: service.limits.unauthenticatedMilliseconds)
         return true
     }
 
@@ -295,7 +293,8 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     private func cutOff() {
         guard let front, let context else { return closeNow() }
         end()
-        front.cutOff(state.holder == nil ? .unauthenticated(.unauthenticated) : .lessAllowed)
+        let known = state.hasMoved ? HTTPRefusal.otherLedger : HTTPRefusal.lessAllowed
+        front.cutOff(state.holder == nil ? .unauthenticated(.unauthenticated) : known)
         whenWritten(context) { context.close(mode: .output, promise: nil) }
         eventLoop.scheduleTask(in: .milliseconds(service.limits.lingerMilliseconds)) { self.closeNow() }
     }
@@ -303,12 +302,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     /// Ends a connection that has not authenticated, for another needs its place. Over HTTP what it has asked is
     /// answered first; where its client does not read that within a stranger's time, it is closed all the same.
     func putOut(_ error: WireError) {
-        guard let front else { return end(because: error) }
-        front.ending = error
-        finish()
-        eventLoop.scheduleTask(in: .milliseconds(service.limits.unauthenticatedMilliseconds)) { [weak self] in
-            self?.closeNow()
-        }
+        end(because: error, within: front == nil ? nil : service.limits.unauthenticatedMilliseconds)
     }
 
     // MARK: What was not done in time
@@ -339,15 +333,22 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         case .memory(let kind):
             service.notices.note(kind, peer)
             closeNow()
+        case .refusing:
+            sessions.endWaits()
+            end(because: .changesRefused, within: service.limits.unauthenticatedMilliseconds)
         }
     }
 
-    /// Ends the connection within the time that it is given to read why.
+    /// Ends the connection when what is under way is answered.
+    /// - Parameters:
+    ///   - error: why. Over HTTP what has come of a request is answered so: alone, it would be taken for the reply to
+    ///     what is under way.
+    ///   - milliseconds: within which it is closed all the same; `nil` where it is given time to read why and no more.
     private func end(because error: WireError?, within milliseconds: Int64? = nil) {
-        // Over HTTP it would be taken for the reply to what is under way.
+        if let error { front?.ending = error }
         turn { $0.end(front == nil ? error : nil) }
         let time = TimeAmount.milliseconds(milliseconds ?? service.limits.lingerMilliseconds)
-        eventLoop.scheduleTask(in: time) { self.closeNow() }
+        eventLoop.scheduleTask(in: time) { [weak self] in self?.closeNow() }
     }
 
     // MARK: The turn
@@ -357,7 +358,9 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         // Writes may wait for what a standby says. And a short first line mostly says who the client is, and so who
         // pays for it: newcomers do not wait for each other.
         let isFirst = !hasBegun && state.holder == nil && receivedBytes <= service.limits.firstPieceBytesMax
-        if isOfStandby || isFirst {
+        if isOfStandby || isFirst && firstTurns < service.limits.firstTurnsMax {
+            // One in which nothing has come, as in TLS's handshake, is none.
+            if receivedBytes > 0 { firstTurns += 1 }
             let yield = takeTurnAtOnce()
             // The rest of the first line may be still to come.
             if front != nil || yield.lines > 0 { (receivedBytes, hasBegun) = (0, true) }
@@ -418,6 +421,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
             sessions.allowRead(permission, readsTaken: state.readsAnswered)
         }
         timeouts.watchMemory()
+        timeouts.watchRefusals()
     }
 
     private func performAll(_ context: ChannelHandlerContext) {
@@ -426,13 +430,14 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
 
     private func perform(_ action: ConnectionState.Action, _ context: ChannelHandlerContext) {
         switch action {
-        case .submit(let operations, let place):
+        case .submit(let operations, let place, let goesOn):
             if operations.contains(where: \.isOfStandby) {
                 isOfStandby = true
                 service.connections.noteStandby(id)
             }
             sessions.submit(
-                operations, to: place, as: state.holder?.tenant, readsTaken: state.readsAnswered, open: openSession)
+                operations, to: place, as: state.holder?.tenant, goesOn: goesOn, readsTaken: state.readsAnswered,
+                open: openSession)
         case .relay(let requests, let place, let client):
             sessions.relay(requests, to: place, for: client) { openRelay(to: place, for: client) }
         case .reload:
@@ -502,11 +507,5 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         timeouts.end()
         state.closed()
         sessions.close()
-    }
-}
-
-extension Outlet {
-    init(_ eventLoop: any EventLoop) {
-        self.init(id: ObjectIdentifier(eventLoop)) { eventLoop.execute($0) }
     }
 }

@@ -1,5 +1,6 @@
 import LedgerEngine
 import LedgerWire
+import NIOCore
 
 /// The sessions of one connection: one with each ledger that it has asked. Only one of them has anything to answer at a
 /// time, for ``RequestRoute`` lets no request for another begin before. So it is with those of nodes that lead
@@ -24,19 +25,22 @@ struct ConnectionSessions {
     private var readsTakenElsewhere = 0
     /// Whether nothing may wait for what is new any more.
     private var isEnding = false
+    /// For how many milliseconds a node that leads is still sought; `nil` while the service is not being ended.
+    private var relayMilliseconds: Int64?
 
     /// Whether anything that was submitted stands behind a read, and can still be dropped.
     var holdsBack: Bool { opened.values.contains { $0.session.holdsBack } }
 
     /// - Parameters:
+    ///   - goesOn: whether the ledger has answered all that it was handed before.
     ///   - readsTaken: how many answers of reads the connection has taken.
     ///   - open: opens a session with the ledger at a place.
     mutating func submit(
-        _ operations: [LedgerOperation], to place: Int, as tenant: Tenant?, readsTaken: Int,
+        _ operations: [LedgerOperation], to place: Int, as tenant: Tenant?, goesOn: Bool, readsTaken: Int,
         open: (Int) -> LedgerSession
     ) {
         if place != current { turn(to: place, readsTaken: readsTaken, open) }
-        opened[place]?.session.submit(operations, as: tenant)
+        opened[place]?.session.submit(operations, as: tenant, goesOn: goesOn)
     }
 
     /// Has the node that leads a ledger carry out what one client asks.
@@ -48,6 +52,7 @@ struct ConnectionSessions {
         // All that another client asked on this connection is answered.
         relayed[place]?.session.close()
         let session = open()
+        if let relayMilliseconds { session.giveUp(afterMilliseconds: relayMilliseconds) }
         relayed[place] = Relayed(client: client, session: session)
         session.submit(requests)
     }
@@ -75,10 +80,23 @@ struct ConnectionSessions {
         for opened in opened.values { opened.session.endWaits(forGood: forGood) }
     }
 
+    /// The service is being ended: nothing waits for what is new any more, nor long for a node that leads.
+    mutating func beginShutdown(relayMilliseconds: Int64) {
+        endWaits()
+        self.relayMilliseconds = relayMilliseconds
+        for relayed in relayed.values { relayed.session.giveUp(afterMilliseconds: relayMilliseconds) }
+    }
+
     mutating func close() {
         for opened in opened.values { opened.session.close() }
         for relayed in relayed.values { relayed.session.close() }
         (opened, relayed) = ([:], [:])
         current = nil
+    }
+}
+
+extension Outlet {
+    init(_ eventLoop: any EventLoop) {
+        self.init(id: ObjectIdentifier(eventLoop)) { eventLoop.execute($0) }
     }
 }

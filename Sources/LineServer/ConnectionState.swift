@@ -24,7 +24,8 @@ struct ConnectionState {
     /// What the connection does next.
     enum Action {
         /// Hand these to the ledger at this place.
-        case submit([LedgerOperation], to: Int)
+        /// - goesOn: whether all is answered that it was handed before.
+        case submit([LedgerOperation], to: Int, goesOn: Bool)
         /// Pass these on to the node that leads the ledger at this place, in the name of a client.
         case relay([LedgerRequest], to: Int, for: String?)
         /// Have the service read its configuration again, and say what came of it by ``reloaded(_:)``.
@@ -83,8 +84,6 @@ struct ConnectionState {
     private var body = HTTPBody(.requests)
     private var batch: Batch?
     private var replies: ReplyQueue
-    /// When what is accepted now was, in nanoseconds: one look at the clock for all lines of a turn.
-    private var acceptedAt: UInt64?
     private var isFlushDue = false
     /// Whether more was there than was written since the last flush.
     private var isPieceWritten = false
@@ -92,15 +91,15 @@ struct ConnectionState {
     private var isReadHeld = false
     /// Why the server ends the connection, until that is said.
     private var lastWord: WireError?
-    /// Lines that were no requests, while nobody knew who the client is.
+    /// Lines that were no requests, and heads of HTTP that were refused, while nobody knew who the client is.
     private var strangerVainLines = 0
 
     /// - Parameters:
     ///   - info: what `info` answers on a connection of this ledger that may ask these.
     ///   - share: of the memory for replies.
     ///   - clock: nanoseconds that never go back.
-    ///   - leadPlace: where the ledger at a place is led, to which requests are passed on; `nil` where none is passed
-    ///     on.
+    ///   - leadPlace: where the ledger at a place is led, to which requests are passed on; `nil` where no other node
+    ///     ever leads one.
     ///   - figures: where requests are counted; nowhere where it is `nil`.
     ///   - seat: whether one more connection may authenticate under a name.
     init(
@@ -136,8 +135,8 @@ struct ConnectionState {
     /// The number of its long line that has memory, and that the client has not ended; no other line has it again.
     var longLine: Int? { input.longLine }
 
-    /// It has sent as many wrong tokens as it may.
-    var isGuessing: Bool { reception.isGuessing }
+    /// It has sent as many wrong tokens as it may, or as much in vain as somebody whom nobody knows.
+    var isSilenced: Bool { reception.isGuessing || strangerVainLines >= limits.strangerVainLinesMax }
 
     /// What became of the line of the last request of HTTP that began. Its notification is given once.
     mutating func takeLineOutcome() -> LineOutcome { body.takeOutcome(replies.lastError) }
@@ -145,8 +144,8 @@ struct ConnectionState {
     /// What it holds of lines that were not accepted.
     var inputBytes: Int { input.bytes }
 
-    /// Whether the channel asked to read while that was not wanted.
-    var holdsReading: Bool { isReadHeld }
+    /// Whether the channel asked to read while that was not wanted, and not for want of a turn alone.
+    var holdsReading: Bool { isReadHeld && !turn.isAwaited }
 
     /// Whether an answer is still to come.
     var awaitsAnswers: Bool { !replies.isEmpty }
@@ -155,6 +154,9 @@ struct ConnectionState {
     var isQuiet: Bool {
         mutating get { replies.isEmpty && !replies.hasLines && !hasLine }
     }
+
+    /// See ``RequestRoute/refusing``.
+    var refusing: Int? { route.refusing }
 
     // MARK: What came
 
@@ -235,7 +237,7 @@ struct ConnectionState {
     mutating func reloaded(_ report: ReloadReport) { replies.settle(relayed: [.reloaded(report)]) }
 
     /// The next replies of the node that leads.
-    mutating func relayed(_ next: [Reply]) { replies.settle(relayed: next) }
+    mutating func relayed(_ next: [Reply]) { replies.settle(relayed: route.replied(next)) }
 
     /// So many bytes of what was written have not been read by the client.
     mutating func told(unreadBytes: Int) { replies.told(unreadBytes: unreadBytes) }
@@ -269,6 +271,7 @@ struct ConnectionState {
     mutating func next(isWritable: Bool) -> Action? {
         if let action = nextAction(isWritable) { return action }
         if case .closed = phase { return nil }
+        if route.refusesChanges && isQuiet { route.goOn() }
         share.settle(replies.memoryBytes + input.room, unread: replies.unreadBytes, of: holder?.tenant)
         return nil
     }
@@ -372,7 +375,7 @@ struct ConnectionState {
     }
 
     private mutating func acceptLines(_ isWritable: Bool) {
-        acceptedAt = nil
+        replies.beginAccepting()
         defer { turn.isLacking = turn.linesLeft == 0 && canAccept(isWritable) && hasLine }
         if route.isWaiting(for: replies.requests) { return }
         while turn.linesLeft > 0 && canAccept(isWritable) {
@@ -380,7 +383,7 @@ struct ConnectionState {
                 if acceptNextOfBatch() { continue }
                 return
             }
-            if reception.isGuessing || strangerVainLines >= limits.strangerVainLinesMax { return ignoreInput() }
+            if isSilenced { return ignoreInput() }
             switch input.front(within: lineBytesMax) {
             case .unfinished:
                 // Without its end it is no line.
@@ -390,7 +393,7 @@ struct ConnectionState {
                 noteInVain()
                 let error = isLimited ? WireError.lineTooLong(unauthenticated: lineBytesMax) : .lineTooLong
                 replies.append(
-                    .error(error), id: .null, bytes: 0, replyBytesMax: error.replyBytesMax, mark: mark(nil))
+                    .error(error), id: .null, bytes: 0, replyBytesMax: error.replyBytesMax, mark: replies.mark(nil))
                 return ignoreInput()
             case .line(let range, let end): if !acceptLine(range, end: end) { return }
             }
@@ -483,21 +486,8 @@ struct ConnectionState {
             turn.countLine()
             noteInVain()
             replies.append(
-                .error(error), id: .null, bytes: bytes, replyBytesMax: error.replyBytesMax, mark: mark(nil))
+                .error(error), id: .null, bytes: bytes, replyBytesMax: error.replyBytesMax, mark: replies.mark(nil))
         }
-    }
-
-    /// Marks a request that is accepted.
-    /// - Parameters:
-    ///   - message: `nil` where it is none.
-    ///   - place: of the ledger that is asked; `nil` where none is.
-    private mutating func mark(_ message: Message?, at place: Int? = nil) -> RequestFigures.Mark? {
-        guard let figures = replies.figures else { return nil }
-        let time = acceptedAt ?? figures.now()
-        acceptedAt = time
-        var method: Method?
-        if case .success(let asked)? = message?.body { method = asked.method }
-        return figures.mark(method, at: place, since: time)
     }
 
     /// Accepts the next request of the batch, or ends it.
@@ -520,7 +510,7 @@ struct ConnectionState {
         } else {
             replies.append(
                 .error(.overloaded), id: message.id, bytes: 0, replyBytesMax: WireError.overloaded.replyBytesMax,
-                mark: mark(message))
+                mark: replies.mark(message))
         }
         batch?.rest.removeFirst()
         return true
@@ -534,7 +524,7 @@ struct ConnectionState {
         return replies.batchBytesMax + replyBytes + page <= limits.batchReplyBytesMax
     }
 
-    private mutating func noteInVain() {
+    mutating func noteInVain() {
         turn.noteInVain()
         if holder == nil { strangerVainLines += 1 }
     }
@@ -545,31 +535,38 @@ struct ConnectionState {
         case .failure(let error):
             noteInVain()
             replies.append(
-                .error(error), id: message.id, bytes: bytes, replyBytesMax: replyBytesMax, mark: mark(message))
+                .error(error), id: message.id, bytes: bytes, replyBytesMax: replyBytesMax, mark: replies.mark(message))
         case .success(let asked):
             if let reply = reception.answer(asked, for: target, &turn) {
                 replies.append(
-                    reply, id: message.id, bytes: bytes, replyBytesMax: replyBytesMax, mark: mark(message))
+                    reply, id: message.id, bytes: bytes, replyBytesMax: replyBytesMax, mark: replies.mark(message))
             } else if case .reload = asked.request {
                 route.reload()
                 replies.appendSubmitted(
-                    isRead: false, id: message.id, bytes: bytes, replyBytesMax: replyBytesMax, mark: mark(message))
+                    isRead: false, id: message.id, bytes: bytes, replyBytesMax: replyBytesMax,
+                    mark: replies.mark(message))
             } else if case .ledger(let request) = asked.request {
                 body.note(request)
+                if route.refuses(message) {
+                    replies.append(
+                        .error(.refusedBehind), id: message.id, bytes: bytes, replyBytesMax: replyBytesMax,
+                        mark: replies.mark(message))
+                    return
+                }
                 let approver: String?
                 switch reception.approver(of: request, for: ledgerName, &turn) {
                 case .success(let name): approver = name
                 case .failure(let refusal):
                     replies.append(
                         .error(refusal.error), id: message.id, bytes: bytes, replyBytesMax: replyBytesMax,
-                        mark: mark(message))
+                        mark: replies.mark(message))
                     return
                 }
                 if route.isRelaying {
                     route.relay(request)
                     replies.appendSubmitted(
                         isRead: false, id: message.id, bytes: bytes, replyBytesMax: replyBytesMax,
-                        mark: mark(message, at: route.place))
+                        mark: replies.mark(message, at: route.place))
                     return
                 }
                 var operation = LedgerOperation(
@@ -580,11 +577,11 @@ struct ConnectionState {
                     // Of reads those whose answers are small: memory for pages is taken where they are read.
                     let isPassedOn = asked.method.isRelayed && !reception.isDirect && !message.readsPage
                     route.keep(
-                        isPassedOn ? request : nil, isRead: !asked.method.changes, client: holder?.relayedName)
+                        isPassedOn ? request : nil, isRead: !request.changes, client: holder?.relayedName)
                 }
                 replies.appendSubmitted(
                     isRead: operation.isQuery, isInBatch: batch != nil, id: message.id, bytes: bytes,
-                    replyBytesMax: replyBytesMax, mark: mark(message, at: route.place))
+                    replyBytesMax: replyBytesMax, mark: replies.mark(message, at: route.place))
             }
         }
     }
@@ -596,7 +593,9 @@ struct ConnectionState {
         switch target {
         case .none, .refused: return true
         case .service: destination = .service
-        case .ledger(let place): destination = self.destination(of: message, to: place)
+        case .ledger(let place):
+            if route.refuses(message) { return true }
+            destination = self.destination(of: message, to: place)
         }
         return route.turn(to: destination, unanswered: replies.requests)
     }

@@ -1,8 +1,8 @@
 import LedgerEngine
 import NIOCore
 
-/// Looks after what a connection has not done in time: authenticated, said or taken anything, or given back memory for
-/// which others wait.
+/// Looks after what a connection has not done in time: authenticated, said or taken anything, given back memory for
+/// which others wait, or waited for its answers where changes are refused.
 ///
 /// Everything here is touched only on the channel's event loop.
 final class ConnectionTimeouts {
@@ -13,6 +13,8 @@ final class ConnectionTimeouts {
         case idleness
         /// It keeps memory for which others wait.
         case memory(NoticeKind)
+        /// It asks on and on while changes are refused, and nobody can know what it knows.
+        case refusing
     }
 
     /// What a connection is, and what it waits for.
@@ -40,8 +42,11 @@ final class ConnectionTimeouts {
     private var unreadBytes: Int?
     /// Whether a time was set for the client to give back memory that it keeps.
     private var isKeepingTimed = false
+    /// The same for refusals to be over.
+    private var areRefusalsTimed = false
     private var standing: () -> Standing? = { nil }
     private var kept: () -> Kept = { (nil, nil) }
+    private var refusing: () -> Int? = { nil }
     private var overdue: (Overdue) -> Void = { _ in }
 
     /// - Parameter isHTTP: whether its client speaks HTTP.
@@ -58,13 +63,15 @@ final class ConnectionTimeouts {
     ///   - isStranger: whether it has to authenticate.
     ///   - standing: how it is; `nil` where it has ended.
     ///   - kept: what its client keeps.
+    ///   - refusing: for which time in a row changes are refused (``RequestRoute/refusing``).
     ///   - overdue: told what was not done in time.
     func begin(
         isStranger: Bool, standing: @escaping () -> Standing?, kept: @escaping () -> Kept,
-        overdue: @escaping (Overdue) -> Void
+        refusing: @escaping () -> Int?, overdue: @escaping (Overdue) -> Void
     ) {
         self.standing = standing
         self.kept = kept
+        self.refusing = refusing
         self.overdue = overdue
         look(in: isStranger ? limits.unauthenticatedMilliseconds : idleMilliseconds)
     }
@@ -117,6 +124,18 @@ final class ConnectionTimeouts {
             guard standing() != nil else { return }
             if memory.isShort, let kind = keptSince(before) { return overdue(.memory(kind)) }
             watchMemory()
+        }
+    }
+
+    /// Sets a connection whose changes are refused a time to wait for its answers. Called when that may have changed.
+    func watchRefusals() {
+        guard let before = refusing(), !areRefusalsTimed else { return }
+        areRefusalsTimed = true
+        eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(limits.refusingMillisecondsMax)) { [weak self] in
+            guard let self, self.standing() != nil else { return }
+            if refusing() == before { return overdue(.refusing) }
+            areRefusalsTimed = false
+            watchRefusals()
         }
     }
 

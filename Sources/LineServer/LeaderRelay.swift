@@ -18,8 +18,11 @@ package protocol LeaderRelay: Sendable {
 
 /// What one client asks of the node that leads.
 package protocol LeaderRelaySession: Sendable {
-    /// Takes requests over. Each has one reply.
+    /// Takes requests over, once all have their replies that it was handed before. Each has one reply.
     func submit(_ requests: [LedgerRequest])
+
+    /// The service is being ended: for so long only what no node has carried out is asked again.
+    func giveUp(afterMilliseconds milliseconds: Int64)
 
     /// The client is gone: nothing is delivered any more, and what was not sent yet is not sent.
     func close()

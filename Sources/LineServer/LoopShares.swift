@@ -108,7 +108,8 @@ final class LoopShares: @unchecked Sendable {
         schedule(use.waitsUntil) { self.resume(id) }
     }
 
-    /// Counts what was done for a client of `tenant` and could not wait.
+    /// Counts what was done for a client of `tenant` and could not wait. Of strangers, while one of them waits for a
+    /// turn, it is paid behind that: newcomers, who come without end, do not put off whoever waits.
     func charge(_ tenant: Tenant?, since begin: NIODeadline, _ yield: Yield = Yield()) {
         charge(tenant, now() - begin, yield)
     }
@@ -117,8 +118,11 @@ final class LoopShares: @unchecked Sendable {
     ///   - time: how long the loop was kept.
     ///   - bytes: how much was read. That took time before.
     func charge(_ tenant: Tenant?, _ time: TimeAmount, bytes: Int = 0, _ yield: Yield = Yield()) {
-        let reading = Int64(bytes) * limits.readingNanosecondsPerKibibyte / 1_024
-        note(time + .nanoseconds(reading), of: tenant, yield)
+        note(cost(time, bytes), of: tenant, yield, isTurn: false)
+    }
+
+    private func cost(_ time: TimeAmount, _ bytes: Int) -> TimeAmount {
+        time + .nanoseconds(Int64(bytes) * limits.readingNanosecondsPerKibibyte / 1_024)
     }
 
     private func resume(_ id: ObjectIdentifier?) {
@@ -133,11 +137,12 @@ final class LoopShares: @unchecked Sendable {
     private func run(_ turn: Turn, of tenant: Tenant?) {
         let begin = now()
         let yield = turn.work()
-        charge(tenant, now() - begin, bytes: turn.bytes, yield)
+        note(cost(now() - begin, turn.bytes), of: tenant, yield, isTurn: true)
         turn.then()
     }
 
-    private func note(_ time: TimeAmount, of tenant: Tenant?, _ yield: Yield) {
+    /// - Parameter isTurn: whether it was done in a turn that could be waited for.
+    private func note(_ time: TimeAmount, of tenant: Tenant?, _ yield: Yield, isTurn: Bool) {
         let id = tenant.map { ObjectIdentifier($0) }
         let end = now()
         var use = uses.removeValue(forKey: id) ?? Use(tenant, at: end)
@@ -147,7 +152,8 @@ final class LoopShares: @unchecked Sendable {
             let part = time.nanoseconds * Int64(yield.inVain) / Int64(max(yield.lines, yield.inVain))
             use.inVain = use.inVain + .nanoseconds(part)
         }
-        if use.used.nanoseconds >= limits.loopTurnNanoseconds {
+        let isPutOff = !isTurn && tenant == nil && !use.waiting.isEmpty
+        if use.used.nanoseconds >= limits.loopTurnNanoseconds && !isPutOff {
             use.waitsUntil = max(use.waitsUntil, end) + .nanoseconds(pause(use, at: end))
             // Strangers come one after the other, and none pays for all before: their first pieces wait for no turn.
             if tenant == nil {

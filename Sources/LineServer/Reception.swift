@@ -212,15 +212,14 @@ struct Reception {
 }
 
 extension WireError {
-    /// What was sent is not carried out. No client repeats it by itself: on another connection it would be for the
-    /// ledger that the token opens now.
+    /// What was sent, and is not answered otherwise, is not carried out. No client repeats it by itself: on another
+    /// connection it would be for the ledger that the token opens now.
     static let otherLedgerNow = WireError(
         .ledgerRequired,
-        "the token opens another ledger since this connection was made: connect again, and say which is meant")
-
-    /// Why the connection ends then: another is made for what was not sent yet.
-    static let connectAgain = WireError(
-        .overloaded, "the token opens another ledger since this connection was made: connect again")
+        """
+        the token opens another ledger since this connection was made, and this was not carried out: \
+        connect again, and send it only if it is meant for the ledger that the token opens now
+        """)
 }
 
 extension Request {

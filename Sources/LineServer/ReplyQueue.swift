@@ -40,6 +40,8 @@ struct ReplyQueue {
     /// Where requests are traced: the trace that these are of, and the batch whose answers come next.
     var parent: RequestSpans.Parent?
     var commit: CommitTrace?
+    /// When what is accepted now was, in nanoseconds: one look at the clock for all lines of a turn.
+    private var acceptedAt: UInt64?
     private var slots = CircularBuffer<Slot>()
     private var writer = ReplyWriter()
     /// Bytes that were written and that the client has not read.
@@ -78,6 +80,22 @@ struct ReplyQueue {
 
     /// Whether there are whole lines to be written.
     var hasLines: Bool { writer.wholeLineBytes > 0 }
+
+    /// Lines are accepted now.
+    mutating func beginAccepting() { acceptedAt = nil }
+
+    /// Marks a request that is accepted.
+    /// - Parameters:
+    ///   - message: `nil` where it is none.
+    ///   - place: of the ledger that is asked; `nil` where none is.
+    mutating func mark(_ message: Message?, at place: Int? = nil) -> RequestFigures.Mark? {
+        guard let figures else { return nil }
+        let time = acceptedAt ?? figures.now()
+        acceptedAt = time
+        var method: Method?
+        if case .success(let asked)? = message?.body { method = asked.method }
+        return figures.mark(method, at: place, since: time)
+    }
 
     /// - Parameters:
     ///   - isAnswered: whether there is a line of replies to it.

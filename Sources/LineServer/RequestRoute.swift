@@ -6,6 +6,10 @@ import LedgerWire
 /// One destination has requests at a time: those for another begin when all are answered that were sent before. So all
 /// take effect in the order sent, whichever ledger they are for. What another node has to carry out, which leads the
 /// ledger, is as if it were for another.
+///
+/// Once its client is told that a change was not carried out for want of the lead, none is that was sent behind it
+/// before the client could know: those that wait here, and those that are accepted until the connection is quiet, are
+/// refused.
 struct RequestRoute {
     /// Who carries requests out.
     enum Destination: Equatable {
@@ -25,15 +29,20 @@ struct RequestRoute {
 
     /// Who has what is not answered yet, or had it last.
     private(set) var destination = Destination.ledger(at: 0)
-    /// Where the ledger at a place is led, to which requests are passed on; `nil` where none is passed on.
+    /// Where the ledger at a place is led, to which requests are passed on; `nil` where no other node ever leads one.
     let leadPlace: (@Sendable (Int) -> LeadPlace)?
     /// What the ledger here has; empty where no other node ever leads it.
     private var stranded = StrandedRequests()
     /// Whether what is next is for another destination, and waits until all before it is answered.
     private var awaitsOther = false
     private var operations: [LedgerOperation] = []
-    /// What is to be passed on.
+    /// What is to be passed on, once all is answered that was.
     private var relayed: [LedgerRequest] = []
+    /// What was passed on and is not answered.
+    private var underWay: [LedgerRequest] = []
+    /// For which time in a row changes are refused, from 1; `nil` where they are not.
+    private(set) var refusing: Int?
+    private var refusals = 0
     /// How often the service is to read its configuration again.
     private var reloads = 0
 
@@ -46,6 +55,16 @@ struct RequestRoute {
         case .service: nil
         case .ledger(let place), .leader(let place, _): place
         }
+    }
+
+    /// Whether changes are refused because one before them was.
+    var refusesChanges: Bool { refusing != nil }
+
+    /// Whether a request is refused because a change before it was.
+    func refuses(_ message: Message) -> Bool {
+        guard refusesChanges, case .success(let asked) = message.body, case .ledger(let request) = asked.request
+        else { return false }
+        return request.changes
     }
 
     /// Whether requests are passed on to the node that leads.
@@ -80,7 +99,7 @@ struct RequestRoute {
     /// The ledger is to carry it out.
     mutating func submit(_ operation: LedgerOperation) { operations.append(operation) }
 
-    /// What was submitted last is passed on, if another node leads by the time that it would be carried out.
+    /// What was submitted last is passed on, where this node does not carry it out because it does not lead.
     /// - Parameter request: `nil` for one that is not passed on.
     mutating func keep(_ request: LedgerRequest?, isRead: Bool, client: String?) {
         stranded.append(request, isRead: isRead, client: client)
@@ -97,10 +116,10 @@ struct RequestRoute {
         switch destination {
         case .ledger(let place) where !operations.isEmpty:
             defer { operations = [] }
-            return .submit(operations, to: place)
-        case .leader(let place, let client) where !relayed.isEmpty:
-            defer { relayed = [] }
-            return .relay(relayed, to: place, for: client)
+            return .submit(operations, to: place, goesOn: stranded.count == operations.count)
+        case .leader(let place, let client) where !relayed.isEmpty && underWay.isEmpty:
+            (underWay, relayed) = (relayed, [])
+            return .relay(underWay, to: place, for: client)
         case .service where reloads > 0:
             reloads -= 1
             return .reload
@@ -108,16 +127,59 @@ struct RequestRoute {
         }
     }
 
-    /// The ledger's next answers. Passes on in the place of an answer what another node has to carry out, which leads
-    /// by now.
+    /// The ledger's next answers. Passes on in the place of an answer what this node did not carry out because it did
+    /// not lead.
     /// - Returns: the answers to all else.
     mutating func answered(_ answers: [Answer]) -> Answers {
         guard let leadPlace, case .ledger(let place) = destination else { return Answers(list: answers) }
         let haveWaited = stranded.isWaiting
-        let outcome = stranded.take(answers) { leadPlace(place) }
+        let passesOn = !refusesChanges
+        let outcome = stranded.take(answers) { passesOn ? leadPlace(place) : .unknown }
+        if outcome.refusesChange { refuseChanges() }
         if !outcome.relayed.isEmpty {
             (relayed, destination) = (outcome.relayed, .leader(at: place, client: outcome.client))
         }
         return Answers(list: outcome.answers, haveWaited: haveWaited)
     }
+
+    /// The next replies of the node that leads.
+    /// - Returns: these, and those to what is not passed on any more.
+    mutating func replied(_ replies: [Reply]) -> [Reply] {
+        let isRefused = zip(underWay, replies).contains { $0.changes && $1.refusesForWantOfLead }
+        if isRefused { refuseChanges() }
+        underWay.removeFirst(min(replies.count, underWay.count))
+        guard refusesChanges, underWay.isEmpty else { return replies }
+        defer { relayed = [] }
+        return replies + relayed.map { _ in Reply.error(.refusedBehind) }
+    }
+
+    /// The client is told that a change was not carried out.
+    private mutating func refuseChanges() {
+        if refusesChanges { return }
+        refusals += 1
+        refusing = refusals
+        // What is next may be refused now, and wait for nothing.
+        awaitsOther = false
+    }
+
+    /// All that has come is answered: what comes from now on may be sent by a client that knows.
+    mutating func goOn() { refusing = nil }
+}
+
+extension Reply {
+    /// Whether a request was not carried out because no node led that could be asked.
+    fileprivate var refusesForWantOfLead: Bool {
+        let reasons: [WireReason] = [.storageUnavailable, .notLeader, .shuttingDown]
+        return reasons.contains { $0.rawValue == self.error?.reason }
+    }
+}
+
+extension WireError {
+    /// What is told of a change that stands behind one that was refused.
+    static let refusedBehind = WireError(
+        .storageUnavailable, "what was asked before it was not carried out: it may be asked again at once")
+
+    /// Why a connection ends whose client does not wait for what it is told of that.
+    static let changesRefused = WireError(
+        .storageUnavailable, "changes are refused here, for one before them was: connect again, and ask again for it")
 }

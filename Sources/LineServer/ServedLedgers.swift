@@ -50,9 +50,10 @@ package struct ServedLedgers: Sendable {
         self.members = members
     }
 
-    /// Where the ledger at a place is led now; `nil` where none is passed on.
+    /// Where the ledger at a place is led now, *unknown* where nothing of it is passed on; `nil` where no other node
+    /// ever leads one.
     var leadPlace: (@Sendable (Int) -> LeadPlace)? {
-        if members.allSatisfy({ $0.relay == nil }) { return nil }
+        if members.allSatisfy({ $0.relay == nil && $0.handOver == nil }) { return nil }
         return { [members] in members[$0].relay?.place ?? .unknown }
     }
 

@@ -39,6 +39,9 @@ package struct ServerLimits: Sendable {
     /// Those that are decoded before anybody knows whose they are: most heads have fewer, and a hundred chunks that
     /// have as many take a tenth of a millisecond. Of a connection's first line the same: `authenticate` has fewer.
     package var firstPieceBytesMax = 1 << 10
+    /// Turns that a connection's first line has without waiting: it mostly comes whole, and may come in two pieces. The
+    /// rest of one that comes byte by byte, or of a batch, waits as all that strangers send does.
+    package var firstTurnsMax = 3
     /// Bytes behind a request that is not answered yet, from which on no more is read: one more request with a long
     /// head, or some dozens of small ones. With them and one reading (64 KiB) every connection can hold what nobody
     /// counts.
@@ -109,6 +112,9 @@ package struct ServerLimits: Sendable {
     /// connection is closed: that of what was written for it and it has not read, or of a long line that it has not
     /// ended. Over a slow line a page of the largest kind takes less, and so does the longest line.
     package var keptMillisecondsMax: Int64 = 10_000
+    /// For how long changes of a connection are refused behind one that was refused because no node led, before the
+    /// connection is closed: its client waits for its answers within a few round trips, or never does.
+    package var refusingMillisecondsMax: Int64 = 1_000
     /// Bytes of a batch's replies, which are held until the last is there. What may have no place in them is answered
     /// `overloaded`, and not carried out. A thousand of the largest receipts of spends fit; a thousand long pages are
     /// asked for one by one.
@@ -138,8 +144,10 @@ package struct ServerLimits: Sendable {
     package var acceptPauseMicroseconds: Int64 = 2_000
     /// Nanoseconds for which a tenant may keep an event loop before it has to let others have theirs: some hundred
     /// requests. How long it then waits at the least, so that the loop looks who else has come; and at the most, so
-    /// that nobody waits long for what others of a tenant have sent (all who have not authenticated are one). And for
-    /// how many milliseconds after it was active a tenant counts as one of the others.
+    /// that nobody waits long for what others of a tenant have sent. All who have not authenticated are one, and each
+    /// waits so long for each turn of the others that stands before its own: at most a few of each of their connections
+    /// (``unauthenticatedMax``), so some seconds, however much of others' is looked at without waiting. And for how
+    /// many milliseconds after it was active a tenant counts as one of the others.
     package var loopTurnNanoseconds: Int64 = 500_000
     package var loopPauseNanosecondsMin: Int64 = 20_000
     package var loopPauseNanosecondsMax: Int64 = 20_000_000
@@ -149,7 +157,9 @@ package struct ServerLimits: Sendable {
     /// requests: a reading of 64 KiB took some 60 microseconds.
     package var readingNanosecondsPerKibibyte: Int64 = 900
     /// How often the time counts that what is sent in vain took, where anybody else is active. Nobody needs many lines
-    /// that are no requests: those who send them have about a sixteenth of the loop's time, however little others need.
+    /// that are no requests: those who send them have about a sixteenth of the loop's time, however little others need,
+    /// in turns of a millisecond or less; behind a longer one they wait for no more than the longest pause. What
+    /// strangers have looked at without waiting (``firstPieceBytesMax``) comes on top: ``acceptsAtOnce`` bounds that.
     package var loopVainFactor: Int64 = 16
     /// Lines that are accepted in one turn, and requests of a batch's line, which are read and accepted: about half a
     /// millisecond of them. A reading may have tens of thousands of short ones, and a batch has a thousand.
@@ -157,7 +167,8 @@ package struct ServerLimits: Sendable {
     /// The same of a client of whom nobody knows who it is. All of these have their turns as one, so each waits for the
     /// lines of the others, but for its first: behind that for one line of each, and not for all that they have sent.
     package var strangerLinesPerTurnMax = 1
-    /// Lines that are no requests after which who has not authenticated is not listened to any more.
+    /// Lines that are no requests, and heads of HTTP that are refused, after which who has not authenticated is not
+    /// listened to any more.
     package var strangerVainLinesMax = 64
     /// Connections that the kernel completes before they are accepted: what a restart of all game servers brings.
     package var listenBacklog: Int32 = 256
@@ -196,6 +207,9 @@ package struct ServerLimits: Sendable {
     package var readyDiskBytes: UInt64 = 64 << 20
     /// How long a shutdown waits for what was accepted to be answered before another node takes the lead: some batches.
     package var handOverMilliseconds: Int64 = 50
+    /// For how long a shutdown has what is passed on asked again while no node leads that carries it out: another takes
+    /// a lead that is given back within some milliseconds, and where all nodes are ended none does.
+    package var relayShutdownMilliseconds: Int64 = 1_000
     /// How long a shutdown waits for replies to be written before it closes connections all the same.
     package var shutdownMilliseconds: Int64 = 10_000
 

@@ -12,25 +12,28 @@ import NIOCore
 struct StrandedRequests {
     private struct Kept {
         /// `nil` for what is not passed on.
-        var request: LedgerRequest?
+        let request: LedgerRequest?
         /// Whether it changes nothing.
-        var isRead: Bool
-        var client: String?
+        let isRead: Bool
+        let client: String?
     }
 
     /// What becomes of the next answers.
     struct Outcome {
         var answers: [Answer]
+        /// Whether one of these refuses a change that may be asked for again.
+        var refusesChange = false
         /// What is to be passed on in the place of answers, and in whose name.
         var relayed: [LedgerRequest] = []
         var client: String?
     }
 
     private var unanswered = CircularBuffer<Kept>()
-    /// The answers from the first on by which another node leads; those behind are waited for.
+    /// The answers from the first on that may be passed on; those behind are waited for.
     private var held: [Answer] = []
-    /// Whether nothing more is passed on before all is answered that the ledger here has.
-    private var passesNothingOn = false
+
+    /// How many requests are not answered.
+    var count: Int { unanswered.count }
 
     /// Whether answers are waited for before anything else begins.
     var isWaiting: Bool { !held.isEmpty }
@@ -38,106 +41,77 @@ struct StrandedRequests {
     /// The ledger is handed a request.
     /// - Parameter request: `nil` for one that is not passed on.
     mutating func append(_ request: LedgerRequest?, isRead: Bool, client: String?) {
-        if unanswered.isEmpty { passesNothingOn = false }
-        unanswered.append(Kept(request: passesNothingOn ? nil : request, isRead: isRead, client: client))
+        unanswered.append(Kept(request: request, isRead: isRead, client: client))
     }
 
     /// The ledger's next answers.
-    /// - Parameter leadPlace: where the ledger is led.
+    /// - Parameter leadPlace: where the ledger is led; *unknown* where nothing is passed on, whatever the answers are.
     mutating func take(_ answers: [Answer], leadPlace: () -> LeadPlace) -> Outcome {
-        if held.isEmpty {
-            guard answers.contains(where: StrandedRequests.isOfStore) else {
-                unanswered.removeFirst(answers.count)
-                return Outcome(answers: answers)
-            }
-            // What is not passed on waits for nothing: a read of pages begins only when the one before it is told.
-            let behind = (unanswered.indices.last { unanswered[$0].request == nil }).map { last in
-                unanswered.distance(from: unanswered.startIndex, to: last) + 1
-            }
-            let first = answers.indices.dropFirst(behind ?? 0).first { isStranded($0, answers[$0]) }
-            guard let first, StrandedRequests.mayPassOn(answers[first], leadPlace()),
-                !refusesChange(answers[..<first])
-            else {
-                // What stands behind a change that was refused waits for its client to ask for that again.
-                if refusesChange(answers[...]) { passNothingOn() }
-                unanswered.removeFirst(answers.count)
-                return Outcome(answers: answers)
-            }
-            unanswered.removeFirst(first)
-            held = Array(answers[first...])
-            return settle(behind: Array(answers[..<first]))
+        if !held.isEmpty {
+            held += answers
+            return settle(leadPlace)
         }
-        held += answers
-        return settle(behind: [])
-    }
-
-    private static func isOfStore(_ answer: Answer) -> Bool {
-        if case .failure(.store) = answer { true } else { false }
-    }
-
-    /// Whether a change among the next answers was not carried out, for certain, and may be asked for again.
-    private func refusesChange(_ answers: ArraySlice<Answer>) -> Bool {
-        answers.indices.contains { index in
-            guard !kept(index).isRead, case .failure(.store(let error)) = answers[index] else { return false }
-            switch error.kind {
-            case .notLeader, .notReady, .unavailable: return true
-            case .unknown, .corrupt: return false
-            }
+        guard answers.contains(where: { RequestFate($0) != .told }) else {
+            unanswered.removeFirst(answers.count)
+            return Outcome(answers: answers)
         }
+        let place = leadPlace()
+        // What is not passed on waits for nothing: a read of pages begins only when the one before it is told.
+        let behind = (unanswered.indices.last { unanswered[$0].request == nil }).map { last in
+            unanswered.distance(from: unanswered.startIndex, to: last) + 1
+        }
+        let first = answers.indices.dropFirst(behind ?? 0).first { isStranded($0, answers[$0], place) }
+        // What stands behind a change that was refused waits for its client to ask for that again.
+        guard let first, !refusesChange(answers[..<first]) else { return tell(answers) }
+        var told = tell(Array(answers[..<first]))
+        held = Array(answers[first...])
+        let settled = settle(leadPlace)
+        told.answers += settled.answers
+        told.refusesChange = settled.refusesChange
+        (told.relayed, told.client) = (settled.relayed, settled.client)
+        return told
     }
 
-    private mutating func passNothingOn() {
-        passesNothingOn = true
-        for index in unanswered.indices { unanswered[index].request = nil }
+    /// Tells the answers to the first requests.
+    private mutating func tell(_ answers: [Answer]) -> Outcome {
+        let refusesChange = refusesChange(answers[...])
+        unanswered.removeFirst(answers.count)
+        return Outcome(answers: answers, refusesChange: refusesChange)
     }
 
-    /// - Parameter answers: those before.
-    private mutating func settle(behind answers: [Answer]) -> Outcome {
-        if held.count < unanswered.count { return Outcome(answers: answers) }
-        defer { (held, unanswered) = ([], []) }
+    /// Passes on, or tells, what was held, once all is answered.
+    private mutating func settle(_ leadPlace: () -> LeadPlace) -> Outcome {
+        if held.count < unanswered.count { return Outcome(answers: []) }
+        defer { held = [] }
+        let place = leadPlace()
         // Behind what may have been carried out, unless a change before that was not.
-        let first = (held.indices.last { !mayBePassedOn($0, held[$0]) }).map { $0 + 1 } ?? 0
-        let isAllTold = held[..<first].indices.contains { !kept($0).isRead && isStranded($0, held[$0]) }
+        let first = (held.indices.last { !mayBePassedOn($0, held[$0], place) }).map { $0 + 1 } ?? 0
         let last = unanswered.dropFirst(first)
-        guard !isAllTold, Set(last.map(\.client)).count == 1 else { return Outcome(answers: answers + held) }
-        return Outcome(
-            answers: answers + held[..<first], relayed: last.compactMap(\.request), client: last.first?.client)
-    }
-
-    /// Whether what this node has not carried out may be passed on. Where it leads by now it is asked itself, as any
-    /// node is, but not about what kept it from carrying that out although it led.
-    private static func mayPassOn(_ answer: Answer, _ place: LeadPlace) -> Bool {
-        switch place {
-        case .elsewhere: return true
-        case .unknown: return false
-        case .here:
-            guard case .failure(.store(let error)) = answer else { return false }
-            switch error.kind {
-            case .notLeader, .notReady: return true
-            case .unavailable, .unknown, .corrupt: return false
-            }
-        }
+        guard !refusesChange(held[..<first]), Set(last.map(\.client)).count == 1 else { return tell(held) }
+        var outcome = Outcome(answers: Array(held[..<first]))
+        (outcome.relayed, outcome.client) = (last.compactMap(\.request), last.first?.client)
+        unanswered.removeAll()
+        return outcome
     }
 
     private func kept(_ index: Int) -> Kept {
         unanswered[unanswered.index(unanswered.startIndex, offsetBy: index)]
     }
 
-    /// Whether a request changed nothing because this node does not lead, and may be passed on.
-    private func isStranded(_ index: Int, _ answer: Answer) -> Bool {
+    /// Whether a change among the next answers was not carried out, for certain, and may be asked for again.
+    private func refusesChange(_ answers: ArraySlice<Answer>) -> Bool {
+        answers.indices.contains { !kept($0).isRead && RequestFate(answers[$0]).isRefused }
+    }
+
+    /// Whether a request was not carried out, and may be passed on.
+    private func isStranded(_ index: Int, _ answer: Answer, _ place: LeadPlace) -> Bool {
         let kept = kept(index)
-        guard kept.request != nil, case .failure(.store(let error)) = answer else { return false }
-        switch error.kind {
-        case .notLeader, .notReady: return true
-        // A read that this node cannot answer at the moment is not the leader's by that.
-        case .unavailable: return !kept.isRead
-        case .unknown: return kept.isRead
-        case .corrupt: return false
-        }
+        return kept.request != nil && RequestFate(answer).mayPassOn(isRead: kept.isRead, to: place)
     }
 
     /// Whether it may be passed on with those that are stranded before it.
-    private func mayBePassedOn(_ index: Int, _ answer: Answer) -> Bool {
-        kept(index).request != nil && kept(index).isRead || isStranded(index, answer)
+    private func mayBePassedOn(_ index: Int, _ answer: Answer, _ place: LeadPlace) -> Bool {
+        if case .unknown = place { return false }
+        return kept(index).request != nil && kept(index).isRead || isStranded(index, answer, place)
     }
 }

@@ -45,6 +45,7 @@ struct PostgresTaking: Hashable, Sendable {
     var backendPID: Int64 = 0
     var backendStart: Int64 = 0
 
+    /// As ``LogStanding/taking`` says it: other words for each taking.
     var words: String { "\(reign) \(backendPID) \(backendStart)" }
 }
 

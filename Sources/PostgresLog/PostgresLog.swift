@@ -217,7 +217,7 @@ package final class PostgresLog: SharedLog {
         let isOther = isOther(leader, since: before)
         let other = LogLeader(node: leader.node, address: leader.address, weight: weight)
         return LogStanding(
-            leader: isOver || !isOther ? nil : other, block: block, reign: leader.taking.words,
+            leader: isOver || !isOther ? nil : other, block: block, taking: leader.taking.words,
             wantedBy: wantedBy.isEmpty || wantedBy == configuration.node ? nil : wantedBy)
     }
 

@@ -132,8 +132,8 @@ struct PostgresSchema {
                 UPDATE \(sql).leader SET
                     term = \(highestTerm) + 1, node = $3::text, address = $4::text, backend_pid = pg_backend_pid(),
                     backend_start = (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()),
-                    lease_ms = $5::bigint, renewals = renewals + 1, renewed = clock_timestamp(), weight = $6::bigint,
-                    wanted_by = ''
+                    lease_ms = $5::bigint, weight = $6::bigint, wanted_by = '',
+                    \(PostgresSchema.oneMoreRenewal)
                 WHERE term = $1::bigint AND renewals = $2::bigint RETURNING term, backend_pid, backend_start
                 """)
     }
@@ -144,13 +144,21 @@ struct PostgresSchema {
         "term = \(term)::bigint AND backend_pid = pg_backend_pid()"
     }
 
+    /// One more renewal. Where somebody wrote a number that is out of range (``PostgresRanges/renewals``), it counts
+    /// from 0 again: others only look whether it is another number than before.
+    private static let oneMoreRenewal = """
+        renewals = CASE
+            WHEN renewals BETWEEN 0 AND \(PostgresRanges.renewals.upperBound - 1) THEN renewals + 1 ELSE 0 END,
+        renewed = clock_timestamp()
+        """
+
     /// It says again who leads, and how: a leader of whom the row came to say something else would not be found, or not
     /// be believed.
     /// - Parameter first: the number of the first of its four parameters.
     private static func renewal(_ first: Int) -> String {
         """
         node = $\(first)::text, address = $\(first + 1)::text, lease_ms = $\(first + 2)::bigint,
-        weight = $\(first + 3)::bigint, renewals = renewals + 1, renewed = clock_timestamp()
+        weight = $\(first + 3)::bigint, \(oneMoreRenewal)
         """
     }
 
@@ -183,7 +191,7 @@ struct PostgresSchema {
             name: "release",
             text: """
                 UPDATE \(sql).leader SET
-                    term = \(highestTerm), lease_ms = 0, renewals = renewals + 1, renewed = clock_timestamp()
+                    term = \(highestTerm), lease_ms = 0, \(PostgresSchema.oneMoreRenewal)
                 WHERE \(PostgresSchema.isOwn("$1"))
                 """)
     }
@@ -194,8 +202,8 @@ struct PostgresSchema {
             name: "move",
             text: """
                 UPDATE \(sql).leader SET
-                    term = \(highestTerm), lease_ms = 0, renewals = renewals + 1, renewed = clock_timestamp(),
-                    moved_to = $2::text
+                    term = \(highestTerm), lease_ms = 0, moved_to = $2::text,
+                    \(PostgresSchema.oneMoreRenewal)
                 WHERE \(PostgresSchema.isOwn("$1"))
                 """)
     }

@@ -46,7 +46,8 @@ final class NodeRelay: LeaderRelay {
         for client: String?, outlet: Outlet, deliver: @escaping @Sendable ([Reply]) -> Void
     ) -> any LeaderRelaySession {
         let session = NodeRelaySession(
-            outlet: outlet, deliver: deliver, connect: { [self] in try await connect(for: client) }, reply: reply,
+            outlet: outlet, deliver: deliver, connect: { [self] in try await connect(for: client) },
+            reply: { [self] in reply($0, to: $1) },
             leaderless: { [node] in node.leaderless }
         ) { [weak self] session in
             _ = self?.sessions.withLock { $0.removeValue(forKey: ObjectIdentifier(session)) }
@@ -75,17 +76,28 @@ final class NodeRelay: LeaderRelay {
     }
 
     /// What the client is told.
-    private func reply(_ result: Result<[UInt8], any Error>) -> Reply {
+    private func reply(_ result: Result<[UInt8], any Error>, to request: LedgerRequest) -> Reply {
         switch result {
+        // What changes nothing is never in doubt.
+        case .failure(let error) where NodeRelay.leavesInDoubt(error) && !request.changes: unreached(error)
         case .success(let json): .outcome(.written(json))
         // The client itself was let in here.
         case .failure(let error as WireError) where error.code == WireReason.unauthenticated.code && !error.isOfClient:
             refused(error)
         case .failure(let error as WireError): .error(error)
-        case .failure(ClientError.timedOut(mayHaveBeenCarriedOut: true)), .failure(ClientError.connectionLost),
-            .failure(ClientError.unreadableReply):
-            .error(.outcomeUnknown)
+        case .failure(let error) where NodeRelay.leavesInDoubt(error): .error(.outcomeUnknown)
         case .failure(let error): unreached(error)
+        }
+    }
+
+    /// Whether a change of which this is told may have been carried out.
+    private static func leavesInDoubt(_ error: any Error) -> Bool {
+        switch error {
+        case ClientError.timedOut(mayHaveBeenCarriedOut: true), ClientError.connectionLost,
+            ClientError.unreadableReply:
+            true
+        case let error as WireError: error.reason == WireReason.outcomeUnknown.rawValue
+        default: false
         }
     }
 
@@ -114,15 +126,16 @@ extension WireError {
         .notLeader, "no node leads at this moment: none can give the lead away")
 }
 
-/// What one client asks of the node that leads: everything that comes while some of it is under way is asked together
-/// behind that, in the order in which it came.
+/// What one client asks of the node that leads.
 private final class NodeRelaySession: LeaderRelaySession {
     private struct State {
-        var waiting: [LedgerRequest] = []
+        /// Asks; `nil` where all is answered.
         var work: Task<Void, Never>?
         var client: LedgerClient?
         /// Where it was last told that the leader is.
         var leader: ServerAddress?
+        /// For how many milliseconds one is still sought; `nil` for as long as ever.
+        var giveUpMilliseconds: Int64?
         var isClosed = false
     }
 
@@ -130,14 +143,14 @@ private final class NodeRelaySession: LeaderRelaySession {
     private let outlet: Outlet
     private let deliver: @Sendable ([Reply]) -> Void
     private let connect: @Sendable () async throws -> LedgerClient
-    private let reply: @Sendable (Result<[UInt8], any Error>) -> Reply
+    private let reply: @Sendable (Result<[UInt8], any Error>, LedgerRequest) -> Reply
     private let leaderless: @Sendable () -> Int?
     private let closed: @Sendable (NodeRelaySession) -> Void
 
     init(
         outlet: Outlet, deliver: @escaping @Sendable ([Reply]) -> Void,
         connect: @escaping @Sendable () async throws -> LedgerClient,
-        reply: @escaping @Sendable (Result<[UInt8], any Error>) -> Reply,
+        reply: @escaping @Sendable (Result<[UInt8], any Error>, LedgerRequest) -> Reply,
         leaderless: @escaping @Sendable () -> Int?,
         closed: @escaping @Sendable (NodeRelaySession) -> Void
     ) {
@@ -152,20 +165,27 @@ private final class NodeRelaySession: LeaderRelaySession {
     func submit(_ requests: [LedgerRequest]) {
         state.withLock { state in
             if state.isClosed { return }
-            state.waiting += requests
-            if state.work == nil { state.work = Task { await work() } }
+            precondition(state.work == nil, "what was asked before is not answered")
+            state.work = Task { await work(requests) }
         }
     }
 
     func close() {
         state.withLock { state in
             state.isClosed = true
-            state.waiting = []
             state.work?.cancel()
             // It closes its connection where nobody has it any more.
             state.client = nil
         }
         closed(self)
+    }
+
+    func giveUp(afterMilliseconds milliseconds: Int64) {
+        let client = state.withLock { state in
+            state.giveUpMilliseconds = milliseconds
+            return state.client
+        }
+        client?.giveUp(afterMilliseconds: milliseconds)
     }
 
     /// Another leader is asked from now on, also what the former one does not answer.
@@ -177,19 +197,14 @@ private final class NodeRelaySession: LeaderRelaySession {
         client?.turn(to: leader)
     }
 
-    /// Works off what waits, until nothing does.
-    private func work() async {
-        while true {
-            let requests = state.withLock { state in
-                defer { state.waiting = [] }
-                if state.waiting.isEmpty { state.work = nil }
-                return state.waiting
+    private func work(_ requests: [LedgerRequest]) async {
+        let replies = await ask(requests)
+        outlet.execute { [self] in
+            let isClosed = state.withLock { state in
+                state.work = nil
+                return state.isClosed
             }
-            if requests.isEmpty { return }
-            let replies = await ask(requests)
-            outlet.execute { [self] in
-                if !state.withLock({ $0.isClosed }) { deliver(replies) }
-            }
+            if !isClosed { deliver(replies) }
         }
     }
 
@@ -205,7 +220,7 @@ private final class NodeRelaySession: LeaderRelaySession {
         let nobodyLed = before != nil && leaderless() == before
         return zip(requests, results).map { request, result in
             if nobodyLed, case .stepDown = request, case .failure = result { return .error(.leaderless) }
-            return reply(result)
+            return reply(result, request)
         }
     }
 
@@ -213,10 +228,11 @@ private final class NodeRelaySession: LeaderRelaySession {
     private func client() async throws -> LedgerClient {
         if let client = state.withLock({ $0.client }) { return client }
         let client = try await connect()
-        let leader = state.withLock { state in
+        let (leader, milliseconds) = state.withLock { state in
             if !state.isClosed { state.client = client }
-            return state.leader
+            return (state.leader, state.giveUpMilliseconds)
         }
+        if let milliseconds { client.giveUp(afterMilliseconds: milliseconds) }
         // It may have begun to lead while the connection was made.
         if let leader { client.turn(to: leader) }
         return client

@@ -1,5 +1,6 @@
 import Ledger
 import LedgerWire
+import NIOConcurrencyHelpers
 import Testing
 
 @testable import LedgerClient
@@ -97,6 +98,58 @@ import Testing
             let requests = [try balance("a"), try Self.change("b"), try balance("c"), try balance("d")]
             #expect(Self.accounts(await client.ask(requests)) == Self.names)
             #expect(peer.observed.lines.map(Self.name) == ["a", "b", "c", "d", "b", "c", "d"])
+        }
+    }
+
+    /// It would show what the other shows.
+    @Test func aReadBehindAReadThatIsSentAgainIsNotAskedAgain() async throws {
+        let script: Peer.ConnectionScript = { _, index, line in
+            guard let line else { return [] }
+            return [.send(answer(line) { index == 0 ? .error(.overloaded) : Self.tellAccount($0) })]
+        }
+        try await Peer.with(configuration: Waits().configuration(), script) { peer, client in
+            #expect(Self.accounts(await client.ask(try Self.requests())) == Self.names)
+            #expect(peer.observed.lines.map(Self.name) == Self.names + ["a"])
+        }
+    }
+
+    /// The wait of the first would end too late, and those behind it would have a shorter one, or none because the
+    /// connection broke.
+    @Test(arguments: [false, true])
+    func noChangeIsSentAgainBehindOneThatIsGivenUp(breaks: Bool) async throws {
+        let script: Peer.ConnectionScript = { connection, index, line in
+            guard let line else { return [] }
+            if connection == 0 && index < 4 {
+                if breaks && index > 0 { return index == 3 ? [.close] : [] }
+                return [.send(answer(line) { _ in .error(.storageUnavailable) })]
+            }
+            return [.send(answer(line, Self.tellAccount))]
+        }
+        // The new connection that is wanted draws one before.
+        let waits = NIOLockedValueBox<[Int64]>(breaks ? [70_000, 0] : [70_000])
+        var configuration = Waits().configuration(
+            RetryPolicy(attemptsMax: 10, baseMilliseconds: 80_000, capMilliseconds: 80_000))
+        configuration.pacing.jitter = { _ in waits.withLockedValue { $0.popLast() ?? 0 } }
+        try await Peer.with(configuration: configuration, script) { peer, client in
+            let results = Self.accounts(await client.ask(try Self.changes()))
+            #expect(results[0] == "storage_unavailable")
+            #expect(!results.contains { Self.names.contains($0) }, "none is carried out")
+            #expect(peer.observed.lines.count == 4)
+        }
+    }
+
+    /// A node that is being ended waits for no leader for long.
+    @Test func whatIsAskedOfAClientThatGivesUpIsNotSentAgain() async throws {
+        let script: Peer.ConnectionScript = { _, _, line in
+            line.map { [.send(answer($0) { _ in .error(.storageUnavailable) })] } ?? []
+        }
+        let policy = RetryPolicy(attemptsMax: .max, baseMilliseconds: 0, capMilliseconds: 0)
+        try await Peer.with(configuration: Waits().configuration(policy), script) { peer, client in
+            let requests = try Self.changes()
+            async let results = client.ask(requests)
+            try await expectEventually { peer.observed.lines.count > 20 }
+            client.giveUp(afterMilliseconds: 0)
+            #expect(Self.accounts(await results) == Array(repeating: "storage_unavailable", count: 4))
         }
     }
 

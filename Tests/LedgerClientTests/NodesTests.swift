@@ -96,6 +96,35 @@ import Testing
         try await leader.stop()
     }
 
+    /// One call was told where the leader is, and another, behind it, only that it was not carried out; nobody knows
+    /// which of them is looked at first.
+    @Test func theLeaderIsFollowedWhoeverLeavesTheConnectionFirst() async throws {
+        let peer = try await Peer.start(Self.node(leader: NIOLockedValueBox(nil)))
+        let other = try await Peer.start(Self.node(leader: NIOLockedValueBox(nil)))
+        let leader = try await Peer.start(Self.node(leader: NIOLockedValueBox(nil)))
+        for isKnownFirst in [true, false] {
+            let keeper = ConnectionKeeper(
+                connector: Connector(
+                    addresses: [peer.address, other.address], configuration: Waits().configuration()), token: nil)
+            let deadline = NIODeadline.now() + .seconds(60)
+            guard case .connected(let connection) = await keeper.connection(deadline: deadline) else {
+                Issue.record("not connected")
+                return
+            }
+            keeper.leave(connection, for: isKnownFirst ? leader.address : nil)
+            keeper.leave(connection, for: isKnownFirst ? nil : leader.address)
+            guard case .connected(let next) = await keeper.connection(deadline: deadline) else {
+                Issue.record("not connected again")
+                return
+            }
+            #expect(next.address == leader.address)
+            keeper.close()?.abandon(ClientError.closed)
+        }
+        try await peer.stop()
+        try await other.stop()
+        try await leader.stop()
+    }
+
     /// What the system is told of a connection: that a machine is lost cannot be shown between sockets of one machine.
     @Test(arguments: [1, 2])
     func aConnectionToANodeWhoseMachineIsLostEndsSoon(addresses: Int) async throws {

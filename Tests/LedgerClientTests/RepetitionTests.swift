@@ -1,4 +1,5 @@
 import Foundation
+import LedgerWire
 import NIOConcurrencyHelpers
 import Testing
 
@@ -281,6 +282,53 @@ import Testing
         try await client.close()
         try await second.stop()
         try? FileManager.default.removeItem(atPath: path)
+    }
+
+    private static let moved = WireError(.ledgerRequired, "the token opens another ledger")
+
+    /// How so many calls at once have ended.
+    private static func errors(of count: Int, _ client: LedgerClient) async -> [(any Error)?] {
+        await withTaskGroup(of: (any Error)?.self) { group in
+            for number in 0..<count {
+                group.addTask { await failure { _ = try await client.balance(try account("p\(number)")) } }
+            }
+            return await group.reduce(into: [(any Error)?]()) { $0.append($1) }
+        }
+    }
+
+    /// Over another connection it would be for the ledger that the token opens now.
+    @Test func whatWasSentBeforeItsTokenMovedIsNotSentAgain() async throws {
+        try await Peer.with(
+            configuration: Waits().configuration(),
+            { connection, index, line in
+                guard let line else { return [] }
+                if connection > 0 { return [.send(answer(line, echo))] }
+                return index == 2 ? [.send(lastWord(Self.moved)), .close] : []
+            }
+        ) { peer, client in
+            let errors = await Self.errors(of: 3, client)
+            #expect(errors.map { $0 as? WireError } == [Self.moved, Self.moved, Self.moved])
+            #expect(try await client.balance(try account("p")).account.text == "p")
+            #expect(peer.observed.connections.map(\.count) == [3, 1])
+        }
+    }
+
+    @Test func whatWasNotSentWhenItsTokenMovedIsSentOverANewConnection() async throws {
+        var configuration = Waits().configuration()
+        configuration.requestsInFlightMax = 1
+        try await Peer.with(
+            configuration: configuration,
+            { connection, _, line in
+                guard let line else { return [] }
+                return connection > 0 ? [.send(answer(line, echo))] : [.sendLater(lastWord(Self.moved))]
+            }
+        ) { peer, client in
+            let errors = await Self.errors(of: 2, client)
+            #expect(errors.compactMap { $0 as? WireError } == [Self.moved])
+            #expect(errors.count { $0 == nil } == 1, "\(errors)")
+            let connections = peer.observed.connections
+            #expect(connections.map(\.count) == [1, 1] && connections[0] != connections[1])
+        }
     }
 
     @Test func aMethodThatThisVersionDoesNotKnowIsNotSentTwice() async throws {

@@ -110,7 +110,7 @@ import Testing
     @Test(arguments: [
         AttemptEnd.disconnected(ClientError.cannotConnect("refused"), wasSent: false),
         .disconnected(WireError.unknownToken, wasSent: false), .answered(.failure(.overloaded)),
-        .answered(.failure(.forbidden(Methods.spend.method, .finance))),
+        .answered(.failure(.forbidden(Methods.spend.method, .finance))), .answered(.failure(.ledgerRequired([]))),
     ])
     func aLaterErrorDoesNotHideThatAnEarlierAttemptMayHaveBeenCarriedOut(last: AttemptEnd) throws {
         var fresh = Self.retry(.none)

@@ -41,12 +41,12 @@ import Testing
         }
 
         /// A lane that notes its results under its number.
-        func lane(refusals: LaneRefusals? = nil) -> (Int, Lane) {
+        func lane() -> (Int, Lane) {
             let number = notes.withLock { notes in
                 notes.delivered.append([])
                 return notes.delivered.count - 1
             }
-            let lane = Lane(outlet: outlet, refusals: refusals) { [notes] answers in
+            let lane = Lane(outlet: outlet) { [notes] answers in
                 notes.withLock {
                     $0.delivered[number] += answers.map(Bench.name)
                     $0.lanes.append(number)
@@ -123,56 +123,6 @@ import Testing
         #expect(bench.results(0) == (1...21).map { "entry \($0)" })
         #expect(bench.deliveryCount == 2)
         bench.stop()
-    }
-
-    /// This node leads again when what stands behind a refused change is decided, and its client does not know of the
-    /// refusal: it will ask for that again, and what stands behind it must not come before. Another lane goes on.
-    @Test func noChangeIsCarriedOutBehindOneThatWasRefusedForWantOfTheLead() throws {
-        let bench = try Bench()
-        let refusals = LaneRefusals()
-        let (first, lane) = bench.lane(refusals: refusals)
-        let (second, other) = bench.lane(refusals: LaneRefusals())
-        func submit(_ keys: [String]) {
-            refusals.submitted(keys.count)
-            bench.sequencer.submit(keys.map { Self.grant($0) }, from: lane)
-        }
-        let told = DispatchSemaphore(value: 0)
-        bench.outlet.execute { told.wait() }
-        bench.store.setFault(StoreError(.notReady, "nobody leads"))
-        submit(["1"])
-        #expect(try eventually { refusals.refusal != nil })
-        bench.store.setFault(nil)
-        submit(["2", "3"])
-        bench.sequencer.submit([Self.grant("other")], from: other)
-        #expect(try eventually { bench.store.commits >= 2 })
-        told.signal()
-        #expect(try eventually { bench.results(first).count == 3 && bench.results(second).count == 1 })
-        #expect(bench.results(first) == ["notReady", "notReady", "notReady"])
-        #expect(bench.results(second) == ["entry 1"])
-        // All of that is told.
-        #expect(refusals.refusal == nil)
-        submit(["1", "2"])
-        #expect(try eventually { bench.results(first).count == 5 })
-        #expect(bench.results(first).suffix(2) == ["entry 2", "entry 3"])
-        bench.stop()
-    }
-
-    @Test func whatFailedForAnotherReasonThanTheLeadRefusesNothingBehindIt() throws {
-        let refusals = LaneRefusals()
-        refusals.submitted(2)
-        refusals.note(StoreError(.corrupt, ""))
-        #expect(refusals.refusal == nil)
-        refusals.note(StoreError(.unknown, ""))
-        #expect(refusals.refusal?.kind == .notReady, "what stands behind it was not carried out, for certain")
-        // What was answered may be what came before it.
-        refusals.answered(1)
-        refusals.submitted(1)
-        refusals.answered(1)
-        #expect(refusals.refusal != nil, "the third was asked for before its client knew, perhaps")
-        // Asked for when it knows.
-        refusals.submitted(1)
-        refusals.answered(1)
-        #expect(refusals.refusal == nil)
     }
 
     @Test func aCommitHoldsNoMoreThanItsLimitAndALongTurnIsCut() throws {

@@ -6,6 +6,7 @@ import Synchronization
 package final class FaultyStore: Store {
     private struct Plan {
         var failures = 0
+        var failure = StoreError("committing a batch: the test's disk is full")
         var isHeld = false
         var commits = 0
         var waiting = 0
@@ -33,7 +34,13 @@ package final class FaultyStore: Store {
     }
 
     /// The next `count` commits decide and are then lost.
-    package func failCommits(_ count: Int) { plan.withLock { $0.failures = count } }
+    /// - Parameter error: what is said of them.
+    package func failCommits(_ count: Int, with error: StoreError? = nil) {
+        plan.withLock {
+            $0.failures = count
+            if let error { $0.failure = error }
+        }
+    }
 
     /// Commits that begin from now on wait until ``release()``.
     package func hold() { plan.withLock { $0.isHeld = true } }
@@ -97,7 +104,7 @@ package final class FaultyStore: Store {
         guard fails else { return base.commit(needs, each: each, isLast: isLast, decide, done: done) }
         do throws(StoreError) {
             try base.lose(needs) { decide(&$0, []) }
-            done(.failure(StoreError("committing a batch: the test's disk is full")))
+            done(.failure(plan.withLock { $0.failure }))
         } catch {
             done(.failure(error))
         }

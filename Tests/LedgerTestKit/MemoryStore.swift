@@ -1,5 +1,5 @@
 package import Ledger
-package import LedgerEngine
+import LedgerEngine
 import NIOConcurrencyHelpers
 
 /// A complete store in memory: the journal's rows in arrays, and everything it gives back made from them. What a

@@ -13,6 +13,7 @@ import Testing
         var isStranger = false
         var awaitsAnswers = false
         var unreadBytes = 0
+        var refusing: Int?
         var ended: [String] = []
 
         init(isHTTP: Bool = true) {
@@ -29,7 +30,7 @@ import Testing
                 standing: { [self] in
                     .init(isStranger: isStranger, awaitsAnswers: awaitsAnswers, unreadBytes: unreadBytes)
                 },
-                kept: { (nil, nil) },
+                kept: { (nil, nil) }, refusing: { [self] in refusing },
                 overdue: { [self] in
                     ended.append("\($0)")
                     timeouts.end()
@@ -76,5 +77,29 @@ import Testing
         #expect(connection.ended == [], "some was read since the last look")
         connection.pass(1_000)
         #expect(connection.ended == ["idleness"])
+    }
+
+    /// What is still under way in the network cannot be told from what a client sends that knows.
+    @Test func whoAsksOnAndOnWhileChangesAreRefusedIsOverdue() {
+        let connection = Connection(isHTTP: false)
+        connection.begin()
+        connection.timeouts.watchRefusals()
+        connection.pass(2_000)
+        #expect(connection.ended == [])
+        connection.refusing = 1
+        connection.timeouts.watchRefusals()
+        connection.pass(600)
+        // It was quiet for a moment.
+        connection.refusing = 2
+        connection.timeouts.watchRefusals()
+        connection.pass(400)
+        #expect(connection.ended == [])
+        connection.pass(999)
+        #expect(connection.ended == [])
+        connection.pass(1)
+        #expect(connection.ended == ["refusing"])
+        connection.timeouts.watchRefusals()
+        connection.pass(5_000)
+        #expect(connection.ended.count == 1)
     }
 }

@@ -97,6 +97,28 @@ extension ServerTests {
             }
         }
 
+        /// Pages of health, which a load balancer asks for, are nothing in vain.
+        @Test func aStrangerWhoseHeadsAreAllRefusedIsSoonNotListenedTo() async throws {
+            try await serve(tokens: Self.tokens) { server, client in
+                let elsewhere = HTTPClient.request("/elsewhere", "")
+                let live = HTTPClient.request("/health/live", "", method: "GET", headers: [])
+                try await client.send(String(repeating: elsewhere + live, count: 80))
+                for number in 1...ServerLimits().strangerVainLinesMax {
+                    if number > 1 { #expect(try await client.response()?.status == 200) }
+                    let refusal = try #require(try await client.response(), "\(number)")
+                    let isLast = number == ServerLimits().strangerVainLinesMax
+                    #expect(refusal.status == 404 && refusal.headers["connection"] == (isLast ? "close" : nil))
+                }
+                #expect(try await client.response() == nil)
+                let balancer = try await server.connectHTTP()
+                for _ in 0..<200 { #expect(try await balancer.ask(live).status == 200) }
+                // Who is known is not counted so.
+                let known = try await server.connectHTTP()
+                #expect(try await known.ask(HTTPClient.rpc(Requests.ping(1), token: "g")).status == 200)
+                for _ in 0..<100 { #expect(try await known.ask(elsewhere).headers["connection"] == nil) }
+            }
+        }
+
         @Test func whatIsRefusedIsCountedByItsStatusAndFillsNoLog() async throws {
             let logs = LogCapture()
             try await serve(
@@ -107,7 +129,9 @@ extension ServerTests {
                 }, logs: logs
             ) { server, client in
                 for _ in 0..<50 { _ = try await client.ask(HTTPClient.request("/elsewhere", "")) }
-                for _ in 0..<20 { _ = try await client.ask(HTTPClient.rpc(Requests.ping(1))) }
+                // The first would not be listened to for so long.
+                let second = try await server.connectHTTP()
+                for _ in 0..<20 { _ = try await second.ask(HTTPClient.rpc(Requests.ping(1))) }
                 _ = try await client.ask(HTTPClient.request("/v1/rpc", "", method: "GET"))
                 _ = try await client.ask(HTTPClient.request("/v1/rpc", "", headers: []))
                 let origin = ["Content-Type: application/json", "Origin: http://a"]
@@ -266,6 +290,56 @@ extension ServerTests {
                 try await stranger.send(Requests.ping(2) + "\n")
                 let newcomer = try await server.connect()
                 #expect(try await newcomer.ask(Requests.authenticate("g")).reason == nil)
+            }
+        }
+
+        /// Though all of it is read as soon as it has come.
+        @Test func aFirstLineThatIsReadInManyTurnsWaitsForTheLastOfThem() async throws {
+            func limits(_ limits: inout ServerLimits) {
+                Self.withoutASecondTurn(&limits)
+                limits.shutdownMilliseconds = 300
+            }
+            try await serve(tokens: Self.tokens, limits: limits) { server, client in
+                #expect(try await client.ask(HTTPClient.request("/elsewhere", "")).status == 404)
+                let stranger = try await server.connect()
+                try await stranger.send("[" + String(repeating: "1,", count: 100) + "\n")
+                let newcomer = try await server.connect()
+                #expect(try await newcomer.ask(Requests.authenticate("g")).reason == nil)
+                await server.shutDown()
+                let answer = try? await stranger.line()
+                #expect(answer == nil, "it was found to be no JSON")
+            }
+        }
+
+        /// Another of its sender's has had the last one.
+        @Test func aBodyThatWaitsForATurnIsNotWaitedForWithoutEnd() async throws {
+            func limits(_ limits: inout ServerLimits) {
+                Self.withoutASecondTurn(&limits)
+                limits.requestMilliseconds = 100
+            }
+            try await serve(tokens: Self.tokens, limits: limits) { server, client in
+                let posted = HTTPClient.request("/app-store/notifications", "{}")
+                #expect(try await client.ask(posted).status == 200)
+                let late = try await server.connectHTTP()
+                try await late.send(String(posted.dropLast()))
+                let refusal = try #require(try await late.response())
+                #expect(refusal.status == 408 && refusal.headers["connection"] == "close")
+            }
+        }
+
+        /// In one piece with it.
+        @Test func whatIsSentBehindARequestWaitsForItsSendersTurn() async throws {
+            try await serve(tokens: Self.tokens, limits: Self.withoutASecondTurn) { server, client in
+                let elsewhere = HTTPClient.request("/elsewhere", "")
+                try await client.send(elsewhere + elsewhere)
+                #expect(try await client.response()?.status == 404)
+                // Others are served meanwhile.
+                for token in ["g", "f"] {
+                    let other = try await server.connectHTTP()
+                    #expect(try await other.ask(HTTPClient.rpc(Requests.ping(1), token: token)).status == 200)
+                }
+                await server.shutDown()
+                #expect(try await client.response() == nil, "it was looked at")
             }
         }
 

@@ -152,6 +152,30 @@ import Testing
         #expect(isDone)
     }
 
+    /// They come without end.
+    @Test func whoWaitsAsAStrangerIsNotPutOffByWhatNewcomersHaveLookedAtAtOnce() {
+        let bench = Bench()
+        let game = Tenant(share: 100)
+        for _ in 0..<20 { bench.flood("game", microseconds: 100, of: game) }
+        bench.pass(until: bench.now + .milliseconds(10))
+        bench.ask("junk", microseconds: 1_000, of: nil, isInVain: true)
+        let asked = bench.now
+        var waited: TimeAmount?
+        bench.ask("honest", microseconds: 10, of: nil) { waited = bench.now - asked }
+        for _ in 0..<100 {
+            let begin = bench.now
+            bench.spend(microseconds: 500)
+            bench.shares.charge(nil, since: begin, LoopShares.Yield(lines: 1, inVain: 1))
+            bench.pass(until: begin + .milliseconds(1))
+        }
+        #expect(waited.map { $0 <= .milliseconds(20 + 2) } == true, "\(String(describing: waited))")
+        // All of it is paid behind that.
+        var isNextDone = false
+        bench.ask("next", microseconds: 10, of: nil) { isNextDone = true }
+        bench.pass(until: bench.now + .milliseconds(1))
+        #expect(!isNextDone)
+    }
+
     @Test func timeIsSharedAsTheTenantsSharesSay() {
         let bench = Bench()
         let tenants = [("purchases", Tenant(share: 4)), ("finance", Tenant(share: 1))]

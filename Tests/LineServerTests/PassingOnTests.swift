@@ -110,6 +110,7 @@ import Testing
     }
 
     private static let noLeader = Answer.failure(.store(StoreError(.notReady, "no node leads at this moment")))
+    private static let unavailable = Answer.failure(.store(StoreError(.unavailable, "")))
     private static let otherLeads = Answer.failure(.store(StoreError(.notLeader(address: "b:1"), "")))
 
     /// The lead went to another node while the last requests were here: that one carries them out, in their order.
@@ -151,9 +152,8 @@ import Testing
             Requests.balance("b", id: "4"))
         #expect(operations == ["grant 1", "balance a", "grant 2", "balance b"])
         leads.withLockedValue { $0 = false }
-        let unknown = Answer.failure(.store(StoreError(.unknown, "")))
         #expect(transcript.answers(Self.noLeader, Self.done, Self.otherLeads) == [])
-        #expect(transcript.answers(unknown) == [])
+        #expect(transcript.answers(Self.noLeader) == [])
         #expect(
             transcript.passedOn() == [
                 "grant 1 for anybody", "balance a for anybody", "grant 2 for anybody", "balance b for anybody",
@@ -163,8 +163,7 @@ import Testing
         #expect(transcript.state.inFlight == (0, 0))
     }
 
-    /// The last changes that the leader made are in doubt; a read among them is, too. What stands behind them was not
-    /// carried out.
+    /// The last changes that the leader made are in doubt. What stands behind them was not carried out.
     @Test func whatStandsBehindWhatIsInDoubtIsPassedOn() {
         let leads = NIOLockedValueBox(true)
         var transcript = Self.transcript { _ in !leads.withLockedValue { $0 } }
@@ -174,8 +173,8 @@ import Testing
         leads.withLockedValue { $0 = false }
         let unknown = Answer.failure(.store(StoreError(.unknown, "")))
         #expect(
-            transcript.answers(unknown, unknown, Self.otherLeads, Self.done) == [
-                "1 outcome_unknown", "2 outcome_unknown",
+            transcript.answers(Self.noLeader, unknown, Self.otherLeads, Self.done) == [
+                "1 storage_unavailable", "2 outcome_unknown",
             ])
         #expect(transcript.passedOn() == ["grant 2 for anybody", "balance a for anybody"])
         #expect(transcript.answersOfLeader(Self.granted, Self.granted) == ["3", "4"])
@@ -220,13 +219,25 @@ import Testing
         var transcript = Self.transcript { _ in !leads.withLockedValue { $0 } }
         let grants = (1...4).map { Requests.grant("\($0)", "a", 1, id: "\($0)") }
         transcript.send(grants[0], grants[1], grants[2])
-        let unavailable = Answer.failure(.store(StoreError(.unavailable, "")))
-        #expect(transcript.answers(unavailable) == ["1 storage_unavailable"], "this node leads")
-        transcript.send(grants[3])
+        #expect(transcript.answers(Self.unavailable) == ["1 storage_unavailable"], "this node leads")
         leads.withLockedValue { $0 = false }
-        #expect(
-            transcript.answers(Self.noLeader, Self.noLeader, Self.noLeader)
-                == (2...4).map { "\($0) storage_unavailable" })
+        #expect(transcript.send(grants[3]) == [], "it waits for nothing")
+        #expect(transcript.answers(Self.noLeader, Self.noLeader) == (2...4).map { "\($0) storage_unavailable" })
+        #expect(transcript.passedOn() == [])
+        // From here on its client knows.
+        transcript.send(grants[0])
+        #expect(transcript.passedOn() == ["grant 1 for anybody"])
+    }
+
+    /// Meanwhile this node found that the log is not the one that it had read.
+    @Test func whereTheLedgerIsLedIsLookedAtAgainWhenAllIsAnswered() {
+        let place = NIOLockedValueBox(LeadPlace.here)
+        var transcript = Transcript(leadPlace: { _ in place.withLockedValue { $0 } })
+        transcript.send(Requests.grant("1", "a", 1, id: "1"), Requests.grant("2", "a", 1, id: "2"))
+        place.withLockedValue { $0 = .elsewhere }
+        #expect(transcript.answers(Self.noLeader) == [])
+        place.withLockedValue { $0 = .unknown }
+        #expect(transcript.answers(Self.noLeader) == ["1 storage_unavailable", "2 storage_unavailable"])
         #expect(transcript.passedOn() == [])
     }
 

@@ -74,10 +74,12 @@ extension ServerTests {
             }
         }
 
-        /// A stranger of HTTP that asks until the server takes no more, for it reads nothing of what it is told.
+        /// A stranger of HTTP that asks until the server takes no more, for it reads nothing of what it is told. It
+        /// asks for pages: where it asked in vain, it would not be listened to for so long.
         private static func deafStranger(_ server: TestServer) async throws -> RawClient {
             let client = try await RawClient(server.httpAddresses[0], receiveBufferBytes: 4_096)
-            let requests = Array(String(repeating: HTTPClient.rpc(Requests.ping(1)), count: 400).utf8)
+            let page = HTTPClient.request("/health/live", "", method: "GET", headers: [])
+            let requests = Array(String(repeating: page, count: 400).utf8)
             var (pending, quiet) = (requests, 0)
             while quiet < 30 {
                 if pending.isEmpty { pending = requests }

@@ -42,14 +42,14 @@ package struct LogStanding: Hashable, Sendable {
     /// The number of the last block; 0 where there is none.
     package var block: BlockNumber
     /// Which taking of the lead was the last: other words for each.
-    package var reign: String
+    package var taking: String
     /// Another node that has asked for the lead since that was taken last.
     package var wantedBy: String?
 
-    package init(leader: LogLeader?, block: BlockNumber, reign: String, wantedBy: String? = nil) {
+    package init(leader: LogLeader?, block: BlockNumber, taking: String, wantedBy: String? = nil) {
         self.leader = leader
         self.block = block
-        self.reign = reign
+        self.taking = taking
         self.wantedBy = wantedBy
     }
 }

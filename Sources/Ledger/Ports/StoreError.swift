@@ -3,8 +3,9 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
     package enum Kind: Hashable, Sendable {
         /// It may be tried again.
         case unavailable
-        /// It is not ready: it is being opened, or lacks the standbys that it needs. It may be tried again; the words
-        /// are for clients too.
+        /// It is not ready: it is being opened, lacks the standbys that it needs, or no node leads that is known here.
+        /// Or it was not tried: because what was asked before it was not carried out, or, of a read, is in doubt. It
+        /// may be tried again; the words are for clients too.
         case notReady
         /// Another ledger leads, at this address: this one is its standby, and is only read.
         case notLeader(address: String)

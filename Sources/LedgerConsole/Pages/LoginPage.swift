@@ -13,6 +13,8 @@ package struct LoginPage {
         case noPlace
         /// Its time is over, or its token is not known any more.
         case sessionEnded
+        /// The token has just come to open another ledger.
+        case otherLedger
     }
 
     let reason: Reason
@@ -62,7 +64,7 @@ package struct LoginPage {
         switch reason {
         case .asked: 200
         case .needed, .sessionEnded, .wrongToken: 401
-        case .noPlace: 503
+        case .noPlace, .otherLedger: 503
         }
     }
 
@@ -72,6 +74,7 @@ package struct LoginPage {
         case .wrongToken: "This token is not known."
         case .noPlace: "Too many connections use this token, or the service stops. Try again in a moment."
         case .sessionEnded: "Your session is over. Sign in again."
+        case .otherLedger: "Your token opens another ledger now. Try again."
         }
     }
 }

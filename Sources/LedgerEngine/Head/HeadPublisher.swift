@@ -1,4 +1,4 @@
-package import HeadSigning
+import HeadSigning
 import Ledger
 
 /// Where the signed head goes at an interval.

@@ -1,4 +1,4 @@
-package import Ledger
+import Ledger
 
 /// How the leads of a service's ledgers are spread over the nodes that all serve them: by the nodes' weights.
 ///

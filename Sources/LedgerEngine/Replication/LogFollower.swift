@@ -31,7 +31,7 @@ final class LogFollower: Sendable {
         var unseen: (reason: any Error, until: UInt64)?
         /// Since which taking of the lead the log is known to have the last block that was read from it; `nil` where
         /// that is to be looked at.
-        var comparedReign: String?
+        var comparedTaking: String?
         /// Until when it leaves a lead that nobody has to the node that asked for it; `nil` where somebody leads.
         var yieldsUntil: UInt64?
         /// What was told last.
@@ -109,7 +109,7 @@ final class LogFollower: Sendable {
     func follow() {
         state.withLock { state in
             state.leads = false
-            state.comparedReign = nil
+            state.comparedTaking = nil
             state.nextAt = 0
         }
         node.follow(nil)
@@ -152,7 +152,7 @@ final class LogFollower: Sendable {
                 if standing.leader == nil { hasten() }
                 // Nobody reads further meanwhile.
                 try check(end: standing.block)
-                try compare(standing.reign)
+                try compare(standing.taking)
                 try readOn(through: standing.block)
             }
             node.note(fault: nil)
@@ -190,8 +190,8 @@ final class LogFollower: Sendable {
     /// Looks whether the log has the last block that was read from it. That is not done again while nobody takes the
     /// lead anew and nothing goes wrong.
     /// - Throws: ``LogError`` `corrupt` where it has another, `unknown` where it has none, as a replica that is behind.
-    private func compare(_ reign: String) throws(LogError) {
-        if state.withLock({ $0.comparedReign == reign }) { return }
+    private func compare(_ taking: String) throws(LogError) {
+        if state.withLock({ $0.comparedTaking == taking }) { return }
         let head = appender.head
         if head.number > 0 {
             guard let block = try log.read(after: head.number - 1, bytesMax: 0).first else {
@@ -206,12 +206,12 @@ final class LogFollower: Sendable {
                     """)
             }
         }
-        state.withLock { $0.comparedReign = reign }
+        state.withLock { $0.comparedTaking = taking }
     }
 
     /// What kept this node from reading the log: while that is not what it was, nothing is passed on either.
     private func noteFault(_ error: any Error) {
-        state.withLock { $0.comparedReign = nil }
+        state.withLock { $0.comparedTaking = nil }
         if let error = error as? LogError, error.kind == .corrupt { node.note(fault: error) }
     }
 
@@ -290,7 +290,7 @@ final class LogFollower: Sendable {
                 hasFailed = !state.withLock { $0.leads }
             } else {
                 // Before anything is passed on to whoever leads.
-                if standing.block < appender.head.number { try look() } else { try compare(standing.reign) }
+                if standing.block < appender.head.number { try look() } else { try compare(standing.taking) }
                 node.follow(standing.leader)
                 try read(through: standing.block)
                 node.note(fault: nil)
@@ -325,7 +325,7 @@ final class LogFollower: Sendable {
     /// Whether it could lead: who lacks blocks of this log, or cannot read them, would keep others from leading.
     private func checkMayServe(_ standing: LogStanding) throws {
         if standing.block < appender.head.number { try look() }
-        try compare(standing.reign)
+        try compare(standing.taking)
         if projector.failsSince != nil { throw LogError(.notAppended, "this node's tables cannot be written") }
     }
 

@@ -20,14 +20,6 @@ final class Lane: Sendable {
         self.outlet = outlet
         self.refusals = refusals
         self.noteCommit = noteCommit
-        guard let refusals else {
-            self.deliver = deliver
-            return
-        }
-        self.deliver = { answers in
-            // Whatever its client asks for in answer is asked behind them.
-            refusals.answered(answers.count)
-            deliver(answers)
-        }
+        self.deliver = deliver
     }
 }

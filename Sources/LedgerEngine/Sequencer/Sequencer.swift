@@ -230,10 +230,13 @@ final class Sequencer: Sendable {
                 for submission in batch where submission.operations.contains(where: \.mayWrite) {
                     submission.lane.refusals?.note(error)
                 }
-                let answer = Answer.failure(.store(error))
+                let (write, read) = (Answer.failure(.store(error)), Answer.failure(.store(error.ofRead)))
                 deliver(
                     batch.map { submission in
-                        Decision(answers: submission.operations.map { $0.promotion(promotion) ?? answer })
+                        Decision(
+                            answers: submission.operations.map {
+                                $0.promotion(promotion) ?? ($0.mayWrite ? write : read)
+                            })
                     }, to: batch, trace)
             }
             let duration = update { [work] in $0.delivered(work) }
@@ -329,15 +332,19 @@ final class Sequencer: Sendable {
         decision.answers.reserveCapacity(submission.operations.count)
         let mayClose = fault == nil
         let refusals = submission.lane.refusals
+        var refusal = refusals?.refusal
         for operation in submission.operations {
             if decision.count > 0 && books.position.transfer >= transfersMax { break }
             let damage = damage.popFirst() ?? nil
-            let fault = damage ?? (operation.mayWrite ? refusals?.refusal ?? fault : nil)
+            let fault = damage ?? (operation.mayWrite ? fault ?? refusal : nil)
             if let promotion = operation.promotion(promotion) {
                 decision.answers.append(promotion)
             } else if let fault {
                 decision.answers.append(.failure(.store(fault)))
-                if operation.mayWrite { refusals?.note(fault) }
+                if operation.mayWrite, let refusals {
+                    refusals.note(fault)
+                    refusal = refusals.refusal
+                }
             } else {
                 books.perform(operation, at: time, mayClose: mayClose, into: &decision)
             }
@@ -368,6 +375,8 @@ final class Sequencer: Sendable {
                 deliveries.append((submission.lane, decision.answers))
             }
         }
+        // Many answers take a while to be told: who asked for little does not wait for them.
+        deliveries.sort { $0.answers.count < $1.answers.count }
         while let outlet = deliveries.first?.lane.outlet {
             let own = deliveries.filter { $0.lane.outlet.id == outlet.id }
             deliveries.removeAll { $0.lane.outlet.id == outlet.id }
@@ -379,5 +388,14 @@ final class Sequencer: Sendable {
             }
         }
         for (submission, decision) in zip(batch, decisions) { submission.readEnded?(decision.read) }
+    }
+}
+
+extension StoreError {
+    /// What whoever only reads is told: that is never in doubt.
+    fileprivate var ofRead: StoreError {
+        guard kind == .unknown else { return self }
+        return StoreError(
+            .notReady, "whether what was asked before is durable is not known: it may be asked again at once")
     }
 }

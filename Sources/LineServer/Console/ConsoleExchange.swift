@@ -48,7 +48,7 @@ final class ConsoleExchange: HTTPExchange {
             let credential = TokenTable.credential(token)
             if let error = connection.begin(.requests, from: credential) {
                 connection.noteInVain()
-                return show(LoginPage(error.retryable ? .noPlace : .wrongToken).document, server)
+                return refuse(error, or: .wrongToken, server)
             }
             guard case .token(let digest) = credential else { preconditionFailure("a token is shown by its digest") }
             redirect(to: request.next, secret: front.sessions.begin(digest), server)
@@ -64,9 +64,7 @@ final class ConsoleExchange: HTTPExchange {
     private func begin(_ call: ConsoleCall, _ connection: ConnectionHandler, _ server: HTTPServerHandler) {
         let credential = sessionCredential
         if let error = connection.begin(.requests, from: credential) {
-            let reason: LoginPage.Reason =
-                error.retryable ? .noPlace : request.secret == nil ? .needed : .sessionEnded
-            return show(LoginPage(reason, before: call).document, server)
+            return refuse(error, or: request.secret == nil ? .needed : .sessionEnded, before: call, server)
         }
         let visitor = ConsoleVisitor(
             name: connection.holder?.name, roles: connection.holder?.roles.all ?? [], hasSession: credential != nil)
@@ -107,16 +105,27 @@ final class ConsoleExchange: HTTPExchange {
         case .more(let queries):
             guard let connection = server.connection else { return }
             // Its token may have been taken away meanwhile.
-            if connection.begin(.requests, from: sessionCredential) != nil {
-                return show(LoginPage(.sessionEnded).document, server)
+            if let error = connection.begin(.requests, from: sessionCredential) {
+                return refuse(error, or: .sessionEnded, server)
             }
             server.askNow(ConsoleExchange.line(queries, of: view), for: self)
         }
     }
 
+    /// - Parameter reason: why the visitor is not served, where that is not for the moment.
+    private func refuse(
+        _ error: WireError, or reason: LoginPage.Reason, before call: ConsoleCall? = nil, _ server: HTTPServerHandler
+    ) {
+        // Another connection is served.
+        if error == .otherLedgerNow {
+            return show(LoginPage(.otherLedger, before: call).document, isKeptAlive: false, server)
+        }
+        show(LoginPage(error.retryable ? .noPlace : reason, before: call).document, server)
+    }
+
     private func show(_ document: ConsoleDocument, isKeptAlive: Bool? = nil, _ server: HTTPServerHandler) {
         // Who guesses tokens is not listened to any more.
-        let isKeptAlive = (isKeptAlive ?? self.isKeptAlive) && server.connection?.isGuessing != true
+        let isKeptAlive = (isKeptAlive ?? self.isKeptAlive) && server.connection?.isSilenced != true
         server.finish(
             front.responder.response(document, to: method, isKeptAlive: isKeptAlive), isKeptAlive: isKeptAlive)
     }

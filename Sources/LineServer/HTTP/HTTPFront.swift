@@ -28,7 +28,8 @@ struct HTTPFront: HTTPApplication {
             let headers = route.isTraced ? head.headers : nil
             if let error = connection.begin(route.form, from: credential, headers) {
                 var refusal = HTTPRefusal(of: error)
-                refusal.isNoted = credential != nil
+                // Who shows what nobody has, or finds no place under its name, has a line of its own.
+                refusal.isNoted = [.unknownToken, .overloaded].contains(error)
                 throw refusal
             }
             return LineExchange(route, isKeptAlive: head.isFollowed, limits)

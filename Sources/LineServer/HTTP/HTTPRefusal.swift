@@ -61,9 +61,14 @@ struct HTTPRefusal: Error {
     static let otherHost = HTTPRefusal(
         .forbidden, "host is no name of this machine (localhost, 127.0.0.1, [::1] or where it listens)")
     static let malformed = HTTPRefusal(.badRequest, "this is no HTTP/1.1, or its head is longer than is read")
-    /// The connection has no place any more, or the server goes.
+    /// For the moment: the connection has no place any more, the server goes, or the token has just been replaced.
     static func unavailable(_ error: WireError) -> HTTPRefusal { HTTPRefusal(.serviceUnavailable, error) }
     /// What stood behind a read of the request's batch is not carried out.
     static let lessAllowed = unavailable(
         WireError(.overloaded, "the token may do less since this was sent, and the rest of it was not carried out"))
+    /// Nor is it here. Sent again, what was carried out would be so once more, in the other ledger.
+    static let otherLedger = HTTPRefusal(
+        of: WireError(
+            .ledgerRequired,
+            "the token opens another ledger since this was sent, and the rest of it was not carried out"))
 }

@@ -35,7 +35,7 @@ final class HTTPServerHandler: ChannelDuplexHandler {
         case asking(any HTTPExchange)
         /// Its response is being prepared.
         case preparing(any HTTPExchange)
-        /// A request was answered. What came behind it is looked at when others have had the event loop.
+        /// A request was answered. What came behind it is looked at when its sender's turn comes.
         case pausing
         /// The connection is closed: nothing more is looked at.
         case closing
@@ -157,7 +157,7 @@ final class HTTPServerHandler: ChannelDuplexHandler {
         connection?.noteInVain()
         // RFC 9110 §10.1.1: who asks leave to send a body, and is refused, may send it all the same, or not.
         let isFollowed = head.isFollowed && !head.asksLeave && head.contentLength ?? 0 <= WireLimits.lineBytesMax
-        if !isFollowed || refusal.endsConnection || connection?.isGuessing == true {
+        if !isFollowed || refusal.endsConnection || connection?.isSilenced == true {
             refuse(refusal, context, to: head.method)
         } else {
             phase = .dropping(Declined(refusal: refusal, method: head.method))
@@ -182,7 +182,8 @@ final class HTTPServerHandler: ChannelDuplexHandler {
             // It is not the client's fault where there is no memory for more of it, or what has come waits for a turn;
             // but what waits may also be sent without end.
             if self.connection?.holdsReading == true { return self.awaitEnd(context) }
-            if self.gate?.isEmpty == false, self.extensions < self.limits.requestExtensionsMax {
+            let waits = self.gate?.isEmpty == false || self.connection?.awaitsTurn == true
+            if waits, self.extensions < self.limits.requestExtensionsMax {
                 self.extensions += 1
                 return self.awaitEnd(context)
             }
@@ -303,7 +304,7 @@ final class HTTPServerHandler: ChannelDuplexHandler {
     }
 
     /// A request was answered.
-    /// - Parameter pauses: whether others have the event loop before what came behind it.
+    /// - Parameter pauses: whether what comes behind it waits for a turn in any case.
     private func goOn(isKeptAlive: Bool, pauses: Bool, _ context: ChannelHandlerContext) {
         if !isKeptAlive {
             close(context)
@@ -335,16 +336,24 @@ final class HTTPServerHandler: ChannelDuplexHandler {
         context.eventLoop.execute { server.value.resume() }
     }
 
-    /// Looks at what came meanwhile.
+    /// Looks at what came meanwhile, in a turn of whose request was the last.
     private func resume() {
-        guard let context else { return }
-        if case .pausing = phase {
-            let begin = context.eventLoop.now
-            phase = .idle
-            goThroughBehind(context)
-            connection?.charge(since: begin)
-            channelReadComplete(context: context)
+        guard context != nil else { return }
+        guard case .pausing = phase, let connection else {
+            gate?.goOn()
+            return
         }
+        connection.decode(bytes: 0, waits: true, then: { [weak self] in self?.resumed() }) { [weak self] in
+            // It may have ended while it waited.
+            guard let self, let context = self.context, case .pausing = self.phase else { return }
+            self.phase = .idle
+            self.goThroughBehind(context)
+        }
+    }
+
+    private func resumed() {
+        guard let context else { return }
+        channelReadComplete(context: context)
         gate?.goOn()
     }
 

@@ -23,11 +23,6 @@ struct ClientIdentity {
     /// Whether tokens were replaced, and who it was before, or else was, could do more. Whoever notices that first: it
     /// holds until the connection is told.
     private var hasLost = false
-    /// Whether its token opens another ledger than it did when it sent what came until now. What of that names no
-    /// ledger was meant for the former one, and is not carried out in another: the connection ends.
-    private(set) var hasMoved = false
-    /// Who it was last: its token may have been gone between two that open different ledgers.
-    private var last: TokenHolder?
     /// By what it has shown that, and as of which of the table's generations.
     private var credential: Credential?
     /// What it has shown when the connection came about.
@@ -48,10 +43,13 @@ struct ClientIdentity {
         self.wrongTokensMax = wrongTokensMax
         self.seat = seat
         holder = tokens.holderWithoutToken
-        last = holder
         generation = tokens.generation
         begun = generation
     }
+
+    /// Whether what it shows has come to open another ledger since the connection was made. What it sends that names no
+    /// ledger may have been meant for the former one, and is not carried out in another: the connection ends.
+    var hasMoved: Bool { holder.map { $0.movedAt > begun } ?? false }
 
     /// It has sent as many wrong tokens as it may.
     var isGuessing: Bool { max(wrongTokens, wrongApprovals) >= wrongTokensMax }
@@ -113,9 +111,6 @@ struct ClientIdentity {
         hasChanged = hasChanged || self.holder.map { $0 !== holder } ?? false
         self.holder = holder
         self.credential = credential
-        last = holder ?? last
-        // What it shows may have been sent before that moved.
-        if let holder, holder.movedAt > begun { hasMoved = true }
     }
 
     /// Why the client may not ask this; `nil` where it may.
@@ -136,8 +131,6 @@ struct ClientIdentity {
         // Under another name it needs a place of that one.
         if let name = holder?.name, !seat(name) { holder = nil }
         if let former, hasChanged || former.loses(to: holder) { hasLost = true }
-        if let only = holder?.ledger, let last, tokens.separatesLedgers, only != last.ledger { hasMoved = true }
-        last = holder ?? last
     }
 
     /// The connection is told that tokens were replaced. A request of it may have been first to find that out, and its

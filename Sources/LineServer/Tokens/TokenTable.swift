@@ -28,6 +28,9 @@ final class TokenTable: Sendable {
         var names = 0
         /// Under each name that there is, or was since the start.
         var byName: [String: TokenHolder] = [:]
+        /// The same for each digest, and for each name in a certificate: who comes back may open another ledger then.
+        var lastByDigest: [Digest: TokenHolder] = [:]
+        var lastByCertificate: [[UInt8]: TokenHolder] = [:]
 
         /// Takes the same time for every digest: they are compared whole, and with all, so that time tells nothing of
         /// how near a guess was.
@@ -66,9 +69,6 @@ final class TokenTable: Sendable {
             entries = NIOLockedValueBox(TokenTable.entries(tokens, before: Entries(), ledgers: ledgers))
         }
     }
-
-    /// Whether it matters which ledger a token opens.
-    var separatesLedgers: Bool { ledgers > 1 }
 
     /// What was given before this has changed may be given no more.
     var generation: Int { replaced.load(ordering: .acquiring) }
@@ -109,10 +109,13 @@ final class TokenTable: Sendable {
     }
 
     /// From now on these tokens hold, and no others. What was granted today under a name counts for who has it now.
+    /// Called by one thread at a time (``LineService/reload(_:)``); event loops wait for none of what it takes.
     func replace(by tokens: [Token]) {
         if everyone != nil { return }
-        let next = generation + 1
-        entries.withLockedValue { $0 = TokenTable.entries(tokens, before: $0, ledgers: ledgers, generation: next) }
+        let before = entries.withLockedValue { $0 }
+        var next = TokenTable.entries(tokens, before: before, ledgers: ledgers, generation: generation + 1)
+        entries.withLockedValue { swap(&$0, &next) }
+        // Behind that: a connection that is made between the two is made again for nothing, at worst.
         replaced.add(1, ordering: .acquiringAndReleasing)
     }
 
@@ -120,18 +123,25 @@ final class TokenTable: Sendable {
         var entries = Entries()
         entries.names = tokens.count
         entries.byName = before.byName
+        entries.lastByDigest = before.lastByDigest
+        entries.lastByCertificate = before.lastByCertificate
         for token in tokens {
-            // Whoever had this name, one of these tokens or one of these certificates.
+            let certificates = token.certificates.map { Array($0.utf8) }
+            // Whoever had this name, one of these tokens or one of these certificates last.
             let former =
-                [before.byName[token.name]] + token.digests.map { before.holder($0) }
-                + token.certificates.map { before.byCertificate[Array($0.utf8)] }
+                [before.byName[token.name]] + token.digests.map { before.lastByDigest[$0] }
+                + certificates.map { before.lastByCertificate[$0] }
             let moves = former.contains { $0 != nil && token.ledger != nil && $0?.ledger != token.ledger }
             let movedAt = moves ? generation : former.compactMap { $0?.movedAt }.max() ?? 0
             let holder = TokenHolder(
                 token, after: before.byName[token.name], ledgers: ledgers, movedAt: ledgers > 1 ? movedAt : 0)
             entries.byName[token.name] = holder
             entries.byDigest += token.digests.map { ($0, holder) }
-            for name in token.certificates { entries.byCertificate[Array(name.utf8)] = holder }
+            for digest in token.digests { entries.lastByDigest[digest] = holder }
+            for name in certificates {
+                entries.byCertificate[name] = holder
+                entries.lastByCertificate[name] = holder
+            }
         }
         return entries
     }

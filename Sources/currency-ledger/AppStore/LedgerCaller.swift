@@ -41,8 +41,9 @@ final class LedgerCaller: Sendable {
         if operations.isEmpty { return [] }
         return await withCheckedContinuation { end in
             state.withLockedValue { state in
+                let goesOn = state.calls.isEmpty
                 state.calls.append(Call(count: operations.count, end: end))
-                session.submit(operations)
+                session.submit(operations, goesOn: goesOn)
             }
         }
     }

@@ -23,6 +23,13 @@ func answer(_ line: [UInt8], _ reply: (Request) -> Reply) -> [UInt8] {
     return writer.bytes
 }
 
+/// Why a server ends a connection, which is an answer to nothing.
+func lastWord(_ error: WireError) -> [UInt8] {
+    var writer = ReplyWriter()
+    writer.write(.error(error), id: .null)
+    return writer.bytes
+}
+
 /// Answers each line at once.
 func answering(_ reply: @escaping @Sendable (Request) -> Reply) -> Peer.Script {
     { _, line in line.map { [.send(answer($0, reply))] } ?? [] }

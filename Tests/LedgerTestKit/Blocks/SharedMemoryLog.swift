@@ -116,7 +116,7 @@ package final class SharedMemoryLog: SharedLog {
         let standing = store.state.withLock { state in
             let other = state.isOver || state.leader?.node == own.node ? nil : state.leader
             return LogStanding(
-                leader: other, block: state.blocks.last?.number ?? 0, reign: "\(state.reign)",
+                leader: other, block: state.blocks.last?.number ?? 0, taking: "\(state.reign)",
                 wantedBy: state.wantedBy == own.node ? nil : state.wantedBy)
         }
         plan.withLock { $0.looks += 1 }

@@ -19,6 +19,8 @@ struct Transcript {
     private var submitted: [String] = []
     /// What was passed on to the node that leads, and in whose name, since the last time.
     private var relayed: [String] = []
+    /// Of each time that operations were handed on, whether all before was answered.
+    private(set) var goneOn: [Bool] = []
     private var written: [UInt8] = []
     /// What it did besides, since the last time.
     private var did: [String] = []
@@ -73,7 +75,8 @@ struct Transcript {
     private mutating func turn() {
         while let action = state.next(isWritable: isWritable) {
             switch action {
-            case .submit(let operations, let place):
+            case .submit(let operations, let place, let goesOn):
+                goneOn.append(goesOn)
                 let ledger = ledgers.isEmpty ? "" : "\(ledgers[place]): "
                 submitted += operations.map { ledger + Transcript.name($0) }
             case .relay(let requests, let place, let client):
