@@ -163,9 +163,9 @@ package struct EngineLimits: Sendable {
     /// Operations in one commit. The cost of a sync is spread over thousands; beyond that only latency grows.
     package var operationsPerCommitMax = 8_192
     /// Nanoseconds of a core for which one commit is decided and answered while several tokens ask for something: what
-    /// one asks for meanwhile waits for it. (With commits of twice as much a token that asked for little waited a fourth
-    /// longer beside one that asked without end, which got no more; with half as much it got less.) And for how long
-    /// they count as several after the last one that was another than before: who asks once a second is one of them.
+    /// one asks for meanwhile waits for it. (With commits of twice as much, a token that asked for little waited a
+    /// fourth longer beside one that asked without end, which got no more; with half as much it got less.) And for how
+    /// long they count as several after the last one that was another than before: who asks once a second is one.
     package var sharedCommitNanoseconds: UInt64 = 500_000
     package var sharedMilliseconds: UInt64 = 5_000
     /// The part of the time that the last commit took once it was decided, for which the next may be decided and

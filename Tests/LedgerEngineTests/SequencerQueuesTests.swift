@@ -421,7 +421,7 @@ import Testing
             lane: lane, tenant: tenant, operations: [.command(.expire)], deadline: .max - 1)
         bench.queues.add([one])
         #expect(bench.batch() == 70)
-        bench.clock.withLock { $0 += 100_000_000 }
+        bench.clock.withLock { $0 += EngineLimits().sharedMilliseconds * 1_000_000 }
         #expect(bench.batch() == 215)
         // What the ledger asks for by itself makes no difference.
         bench.queues.add([Submission(lane: lane, tenant: Tenant(), operations: [.command(.expire)])])
@@ -429,7 +429,10 @@ import Testing
     }
 
     @Test func whereACommitTakesLongMoreIsInItUpToABound() {
-        let bench = Bench({ $0.operationsPerSharedCommitMax = 200 })
+        let bench = Bench {
+            $0.operationsPerSharedCommitMax = 200
+            $0.sharedCommitNanoseconds = 1_000_000
+        }
         bench.add(plain: 1_000, deadline: .max - 1)
         let one = Submission(
             lane: Lane(outlet: .queue()) { _ in }, tenant: Tenant(), operations: [.command(.expire)], deadline: .max - 1
@@ -449,7 +452,7 @@ import Testing
 
     /// Two tokens ask for a thousand operations together.
     private static func sharedBench() -> Bench {
-        let bench = Bench()
+        let bench = Bench { $0.sharedCommitNanoseconds = 1_000_000 }
         bench.add(plain: 999, deadline: .max - 1)
         let lane = Lane(outlet: .queue()) { _ in }
         bench.queues.add([
