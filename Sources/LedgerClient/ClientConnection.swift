@@ -25,6 +25,8 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     /// How long nothing may come on a connection where a call times out; `nil` where it is kept in any case.
     private let silenceMax: TimeAmount?
     private let outbox: NIOLockedValueBox<Outbox>
+    /// Why it ended, where its token has come to open another ledger.
+    private let otherLedger = NIOLockedValueBox<WireError?>(nil)
     private var context: ChannelHandlerContext?
     private var waiting = CircularBuffer<Waiting>(initialCapacity: 64)
     private var pipelines: [Pipeline] = []
@@ -34,6 +36,9 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
     /// What was answered in this turn of the event loop.
     private var answered = (calls: 0, bytes: 0)
+
+    /// Why nothing that was sent on it is sent again; `nil` where that may be.
+    var refusal: WireError? { otherLedger.withLockedValue { $0 } }
 
     init(channel: any Channel, to address: ServerAddress, configuration: ClientConfiguration) {
         self.channel = channel
@@ -287,9 +292,10 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         }
     }
 
-    /// The token opens another ledger now. What was sent for the former one and has no answer was not carried out, and
-    /// is not sent again: over another connection it would be for the other. What was not sent goes on there.
+    /// The token opens another ledger now. What was sent for the former one and has no answer is not sent again: over
+    /// another connection it would be for the other. What was not sent goes on there.
     private func refuseWaiting(_ error: WireError) -> ClientError {
+        otherLedger.withLockedValue { $0 = error }
         while let oldest = waiting.popFirst() {
             switch oldest {
             case .call(let call): call.answer(.failure(error))
@@ -345,7 +351,7 @@ extension ReplyLine {
     /// server that refuses that one for this reason could read it, and knows its id.
     fileprivate var otherLedger: WireError? {
         guard case .single(let message) = self, message.id == .null, case .failure(let error) = message.body,
-            error.isLedgerRequired
+            error.isLedgerRequired || error.isInOtherLedger
         else { return nil }
         return error
     }

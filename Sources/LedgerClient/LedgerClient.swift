@@ -143,9 +143,12 @@ public final class LedgerClient: Sendable {
         var retry = Retry(
             policy: configuration.retryPolicy, isRepeatable: isRepeatable, followsLeader: keeper.followsLeader,
             deadline: deadline)
+        var last: ClientConnection?
         while true {
             try Task.checkCancellation()
-            let end = await attempt(line, id, deadline, token)
+            // It was sent on a connection whose token opens another ledger by now.
+            let refusal = last?.refusal.map { AttemptEnd.answered(.failure($0)) }
+            let end = if let refusal { refusal } else { await attempt(line, id, deadline, token, &last) }
             switch retry.step(after: end, now: .now(), jitter: configuration.pacing.jitter) {
             case .finish(let result): return try result.get()
             case .again(let wait): if wait > 0 { try await configuration.pacing.sleep(wait) }
@@ -153,10 +156,14 @@ public final class LedgerClient: Sendable {
         }
     }
 
-    private func attempt(_ line: [UInt8], _ id: Int64, _ deadline: NIODeadline, _ token: String?) async -> AttemptEnd {
+    /// - Parameter last: the connection on which it was sent last.
+    private func attempt(
+        _ line: [UInt8], _ id: Int64, _ deadline: NIODeadline, _ token: String?, _ last: inout ClientConnection?
+    ) async -> AttemptEnd {
         switch await keeper.connection(deadline: deadline) {
         case .connected(let connection):
             let end = await connection.perform(id: id, line: line, deadline: deadline)
+            if case .disconnected(_, wasSent: false) = end {} else { last = connection }
             look(at: end, of: connection)
             if case .answered(.success) = end, let token, !keeper.adopt(token, on: connection) {
                 return .disconnected(ClientError.connectionLost("it was replaced meanwhile"), wasSent: true)
@@ -189,7 +196,7 @@ public final class LedgerClient: Sendable {
             let ends = Task.isCancelled ? open.map { _ in .cancelled } : await attempt(open, deadline)
             var again: [Asked] = []
             var wait: Int64 = 0
-            // Drawn once for all: none is given up for a longer wait than one behind it has.
+            // Drawn once for all: no change is given up for a longer wait than one behind it has.
             var drawn: Int64?
             func jitter(_ most: Int64) -> Int64 {
                 let wait = drawn ?? configuration.pacing.jitter(most)

@@ -147,6 +147,10 @@ extension WireError {
         return try? ServerAddress(text)
     }
 
+    /// Whether a connection was cut off because the token has come to open another ledger: what was sent on it may have
+    /// been carried out in the former one.
+    var isInOtherLedger: Bool { isOutcomeUnknown && !retryable }
+
     /// Whether the service does not know which ledger is meant, or the token has come to open another one.
     var isLedgerRequired: Bool { reason == WireReason.ledgerRequired.rawValue }
 

@@ -215,7 +215,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     var isSilenced: Bool { state.isSilenced }
 
     /// A request is refused by its head.
-    func noteInVain() { state.noteInVain() }
+    func noteInVain() { state.noteRefusedHead() }
 
     /// Has some of what was read decoded, and heads in it or behind the last request looked at, when the turn comes of
     /// whose request was the last: mostly at once.
@@ -289,12 +289,19 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         return true
     }
 
-    /// Closes the connection; what it still has before the ledger is not carried out. Over HTTP its client is told.
+    /// Closes the connection; what it still has before the ledger is not carried out. Over HTTP its client is told, and
+    /// where its token has moved, so that it does not repeat in the other ledger what the former one may have done.
     private func cutOff() {
-        guard let front, let context else { return closeNow() }
-        end()
-        let known = state.hasMoved ? HTTPRefusal.otherLedger : HTTPRefusal.lessAllowed
-        front.cutOff(state.holder == nil ? .unauthenticated(.unauthenticated) : known)
+        guard let context, front != nil || state.hasMoved else { return closeNow() }
+        if let front {
+            end()
+            let known = state.hasMoved ? HTTPRefusal.otherLedger : HTTPRefusal.lessAllowed
+            front.cutOff(state.holder == nil ? .unauthenticated(.unauthenticated) : known)
+        } else {
+            let words = state.takeLastWords(.inOtherLedger)
+            end()
+            context.write(wrapOutboundOut(ByteBuffer(bytes: words)), promise: nil)
+        }
         whenWritten(context) { context.close(mode: .output, promise: nil) }
         eventLoop.scheduleTask(in: .milliseconds(service.limits.lingerMilliseconds)) { self.closeNow() }
     }

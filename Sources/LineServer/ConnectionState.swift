@@ -156,7 +156,7 @@ struct ConnectionState {
     }
 
     /// See ``RequestRoute/refusing``.
-    var refusing: Int? { route.refusing }
+    var refusing: RequestRoute.Refusing? { route.refusing }
 
     // MARK: What came
 
@@ -206,6 +206,13 @@ struct ConnectionState {
         return refusal ?? (reception.hasMoved ? .otherLedgerNow : nil)
     }
 
+    /// A request of HTTP is refused by its head.
+    mutating func noteRefusedHead() {
+        turn.noteInVain()
+        // Anybody may post what the App Store does.
+        if holder?.isAppStore ?? true { strangerVainLines += 1 }
+    }
+
     /// The server ends the connection, and says why: nothing that comes from now on is looked at.
     mutating func end(_ error: WireError?) {
         guard case .open = phase else { return }
@@ -220,6 +227,9 @@ struct ConnectionState {
         lastWord = nil
         replies.append(.error(error), id: .null, bytes: 0, replyBytesMax: error.replyBytesMax)
     }
+
+    /// The connection is cut off: what is answered and not written yet, and why nothing else is answered.
+    mutating func takeLastWords(_ error: WireError) -> [UInt8] { replies.takeLastWords(error) }
 
     /// The batch whose answers come next, where that is traced.
     mutating func noteCommit(_ commit: CommitTrace) { replies.commit = commit }
@@ -524,7 +534,7 @@ struct ConnectionState {
         return replies.batchBytesMax + replyBytes + page <= limits.batchReplyBytesMax
     }
 
-    mutating func noteInVain() {
+    private mutating func noteInVain() {
         turn.noteInVain()
         if holder == nil { strangerVainLines += 1 }
     }
@@ -548,6 +558,7 @@ struct ConnectionState {
             } else if case .ledger(let request) = asked.request {
                 body.note(request)
                 if route.refuses(message) {
+                    route.noteRefused()
                     replies.append(
                         .error(.refusedBehind), id: message.id, bytes: bytes, replyBytesMax: replyBytesMax,
                         mark: replies.mark(message))

@@ -2,7 +2,7 @@ import LedgerEngine
 import NIOCore
 
 /// Looks after what a connection has not done in time: authenticated, said or taken anything, given back memory for
-/// which others wait, or waited for its answers where changes are refused.
+/// which others wait, or ceased to ask for changes where they are refused.
 ///
 /// Everything here is touched only on the channel's event loop.
 final class ConnectionTimeouts {
@@ -46,7 +46,7 @@ final class ConnectionTimeouts {
     private var areRefusalsTimed = false
     private var standing: () -> Standing? = { nil }
     private var kept: () -> Kept = { (nil, nil) }
-    private var refusing: () -> Int? = { nil }
+    private var refusing: () -> RequestRoute.Refusing? = { nil }
     private var overdue: (Overdue) -> Void = { _ in }
 
     /// - Parameter isHTTP: whether its client speaks HTTP.
@@ -63,11 +63,11 @@ final class ConnectionTimeouts {
     ///   - isStranger: whether it has to authenticate.
     ///   - standing: how it is; `nil` where it has ended.
     ///   - kept: what its client keeps.
-    ///   - refusing: for which time in a row changes are refused (``RequestRoute/refusing``).
+    ///   - refusing: since when changes are refused, and how many were (``RequestRoute/refusing``).
     ///   - overdue: told what was not done in time.
     func begin(
         isStranger: Bool, standing: @escaping () -> Standing?, kept: @escaping () -> Kept,
-        refusing: @escaping () -> Int?, overdue: @escaping (Overdue) -> Void
+        refusing: @escaping () -> RequestRoute.Refusing?, overdue: @escaping (Overdue) -> Void
     ) {
         self.standing = standing
         self.kept = kept
@@ -127,13 +127,13 @@ final class ConnectionTimeouts {
         }
     }
 
-    /// Sets a connection whose changes are refused a time to wait for its answers. Called when that may have changed.
+    /// Sets a connection whose changes are refused a time to send no more of them. Called when that may have changed.
     func watchRefusals() {
         guard let before = refusing(), !areRefusalsTimed else { return }
         areRefusalsTimed = true
         eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(limits.refusingMillisecondsMax)) { [weak self] in
             guard let self, self.standing() != nil else { return }
-            if refusing() == before { return overdue(.refusing) }
+            if let now = refusing(), now.time == before.time, now.behind > before.behind { return overdue(.refusing) }
             areRefusalsTimed = false
             watchRefusals()
         }

@@ -81,6 +81,8 @@ struct Reception {
         }
         switch client.authenticate(by: credential) {
         case .known:
+            // That anybody may post.
+            if case .appStore = credential { return nil }
             client.forgetWrongTokens()
             return nil
         case .noSeat: return .overloaded
@@ -220,6 +222,19 @@ extension WireError {
         the token opens another ledger since this connection was made, and this was not carried out: \
         connect again, and send it only if it is meant for the ledger that the token opens now
         """)
+
+    /// The same where the connection is cut off, and what was begun may have been carried out. Nobody sends it again to
+    /// learn that: it would be carried out in the other ledger.
+    static var inOtherLedger: WireError {
+        var error = WireError(
+            .outcomeUnknown,
+            """
+            the token opens another ledger since this connection was made: what is not answered may have been carried \
+            out in the former one, and is not sent again
+            """)
+        error.retryable = false
+        return error
+    }
 }
 
 extension Request {

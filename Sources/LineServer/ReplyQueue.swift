@@ -214,6 +214,13 @@ struct ReplyQueue {
         return writer.take(count, body)
     }
 
+    /// All whole lines that are left, with a last one that says why nothing more comes.
+    mutating func takeLastWords(_ error: WireError) -> [UInt8] {
+        var last = ReplyWriter()
+        last.write(.error(error), id: .null)
+        return take(writer.wholeLineBytes) { Array($0) } + last.bytes
+    }
+
     /// So many bytes of what was written have not been read by the client.
     mutating func told(unreadBytes: Int) { sentBytes = unreadBytes }
 }

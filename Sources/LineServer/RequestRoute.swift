@@ -20,6 +20,14 @@ struct RequestRoute {
         case leader(at: Int, client: String?)
     }
 
+    /// That changes are refused, because one before them was.
+    struct Refusing: Equatable {
+        /// For which time, from 1.
+        let time: Int
+        /// How many have come since.
+        var behind = 0
+    }
+
     /// Answers that the ledger here gave, and that are told.
     struct Answers {
         var list: [Answer]
@@ -40,8 +48,8 @@ struct RequestRoute {
     private var relayed: [LedgerRequest] = []
     /// What was passed on and is not answered.
     private var underWay: [LedgerRequest] = []
-    /// For which time in a row changes are refused, from 1; `nil` where they are not.
-    private(set) var refusing: Int?
+    /// `nil` where no changes are refused.
+    private(set) var refusing: Refusing?
     private var refusals = 0
     /// How often the service is to read its configuration again.
     private var reloads = 0
@@ -157,10 +165,13 @@ struct RequestRoute {
     private mutating func refuseChanges() {
         if refusesChanges { return }
         refusals += 1
-        refusing = refusals
+        refusing = Refusing(time: refusals)
         // What is next may be refused now, and wait for nothing.
         awaitsOther = false
     }
+
+    /// A change is refused that came behind.
+    mutating func noteRefused() { refusing?.behind += 1 }
 
     /// All that has come is answered: what comes from now on may be sent by a client that knows.
     mutating func goOn() { refusing = nil }

@@ -113,7 +113,8 @@ package struct ServerLimits: Sendable {
     /// ended. Over a slow line a page of the largest kind takes less, and so does the longest line.
     package var keptMillisecondsMax: Int64 = 10_000
     /// For how long changes of a connection are refused behind one that was refused because no node led, before the
-    /// connection is closed: its client waits for its answers within a few round trips, or never does.
+    /// connection is closed where more of them have come meanwhile: its client waits for its answers within a few round
+    /// trips, or never does.
     package var refusingMillisecondsMax: Int64 = 1_000
     /// Bytes of a batch's replies, which are held until the last is there. What may have no place in them is answered
     /// `overloaded`, and not carried out. A thousand of the largest receipts of spends fit; a thousand long pages are

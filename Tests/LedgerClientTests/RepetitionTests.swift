@@ -285,6 +285,10 @@ import Testing
     }
 
     private static let moved = WireError(.ledgerRequired, "the token opens another ledger")
+    /// The same where the connection was cut off.
+    private static let cutOff = WireError(
+        code: WireReason.outcomeUnknown.code, reason: WireReason.outcomeUnknown.rawValue,
+        message: "the token opens another ledger", retryable: false)
 
     /// How so many calls at once have ended.
     private static func errors(of count: Int, _ client: LedgerClient) async -> [(any Error)?] {
@@ -297,20 +301,37 @@ import Testing
     }
 
     /// Over another connection it would be for the ledger that the token opens now.
-    @Test func whatWasSentBeforeItsTokenMovedIsNotSentAgain() async throws {
+    @Test(arguments: [moved, cutOff])
+    func whatWasSentBeforeItsTokenMovedIsNotSentAgain(word: WireError) async throws {
         try await Peer.with(
             configuration: Waits().configuration(),
             { connection, index, line in
                 guard let line else { return [] }
                 if connection > 0 { return [.send(answer(line, echo))] }
-                return index == 2 ? [.send(lastWord(Self.moved)), .close] : []
+                return index == 2 ? [.send(lastWord(word)), .close] : []
             }
         ) { peer, client in
             let errors = await Self.errors(of: 3, client)
-            #expect(errors.map { $0 as? WireError } == [Self.moved, Self.moved, Self.moved])
+            #expect(errors.map { $0 as? WireError } == [word, word, word])
             let balance = try await client.balance(try account("p"))
             #expect(balance.account.text == "p")
             #expect(peer.observed.connections.map(\.count) == [3, 1])
+        }
+    }
+
+    @Test(arguments: [moved, cutOff])
+    func whatWasAnsweredForTheMomentBeforeItsTokenMovedIsNotSentAgain(word: WireError) async throws {
+        try await Peer.with(
+            configuration: Waits().configuration(),
+            { connection, _, line in
+                guard let line else { return [] }
+                if connection > 0 { return [.send(answer(line, echo))] }
+                return [.send(answer(line) { _ in .error(.overloaded) } + lastWord(word)), .close]
+            }
+        ) { peer, client in
+            let error = await failure { _ = try await client.balance(try account("p")) }
+            #expect(error as? WireError == word)
+            #expect(peer.observed.connections.map(\.count) == [1])
         }
     }
 

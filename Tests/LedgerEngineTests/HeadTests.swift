@@ -57,6 +57,35 @@ import Testing
         try bench.engine.close()
     }
 
+    /// Lots that are used up and gone do not count.
+    @Test func playersWhoFitStayHoweverManyLotsTheyHaveUsedUp() throws {
+        let bench = try Bench { $0.cachedPlayersMax = 50 }
+        for round in 0..<200 {
+            _ = try bench.ask((0..<40).map { .grant("g\(round)-\($0)", "player-\($0)", 10) })
+            _ = try bench.ask((0..<40).map { .spend("s\(round)-\($0)", "player-\($0)", 10) })
+            _ = try bench.engine.journal(JournalQuery(after: 0))
+        }
+        #expect(try bench.engine.run(Needs()) { $0.players.count } == 40)
+        try bench.engine.close()
+    }
+
+    /// Others come to stay, and not each in the place of the one before.
+    @Test func whoComesLastIsNotForgottenFirst() throws {
+        let bench = try Bench { $0.cachedPlayersMax = 50 }
+        func come(_ group: String) throws {
+            for number in 0..<25 {
+                _ = try bench.ask(.grant("\(group)\(number)", "\(group)-\(number)", 10))
+                _ = try bench.engine.journal(JournalQuery(after: 0))
+            }
+        }
+        for group in ["a", "b", "c"] { try come(group) }
+        let kept = try bench.engine.run(Needs()) { books in
+            books.players.values.count { $0.name.text.hasPrefix("c") }
+        }
+        #expect(kept >= 20)
+        try bench.engine.close()
+    }
+
     /// The same of lots that are used up.
     @Test func usedLotsLeaveMemoryLittleByLittle() throws {
         let bench = try Bench()

@@ -13,7 +13,7 @@ import Testing
         var isStranger = false
         var awaitsAnswers = false
         var unreadBytes = 0
-        var refusing: Int?
+        var refusing: RequestRoute.Refusing?
         var ended: [String] = []
 
         init(isHTTP: Bool = true) {
@@ -86,14 +86,18 @@ import Testing
         connection.timeouts.watchRefusals()
         connection.pass(2_000)
         #expect(connection.ended == [])
-        connection.refusing = 1
+        connection.refusing = .init(time: 1, behind: 5)
         connection.timeouts.watchRefusals()
         connection.pass(600)
         // It was quiet for a moment.
-        connection.refusing = 2
+        connection.refusing = .init(time: 2)
         connection.timeouts.watchRefusals()
         connection.pass(400)
         #expect(connection.ended == [])
+        // It waits for a long answer, and asks for nothing.
+        connection.pass(5_000)
+        #expect(connection.ended == [])
+        connection.refusing?.behind = 1
         connection.pass(999)
         #expect(connection.ended == [])
         connection.pass(1)

@@ -119,6 +119,20 @@ extension ServerTests {
             }
         }
 
+        /// Anybody may post a notification, and nobody is known by that.
+        @Test func whoPostsANotificationIsAStrangerAllTheSame() async throws {
+            try await serve(tokens: Self.tokens) { server, client in
+                let elsewhere = HTTPClient.request("/elsewhere", "")
+                for number in 1...ServerLimits().strangerVainLinesMax {
+                    if number == 2 { _ = try await client.ask(HTTPClient.request("/app-store/notifications", "{}")) }
+                    let isLast = number == ServerLimits().strangerVainLinesMax
+                    let refusal = try await client.ask(elsewhere)
+                    #expect(refusal.status == 404 && refusal.headers["connection"] == (isLast ? "close" : nil))
+                }
+                #expect(try await client.response() == nil)
+            }
+        }
+
         @Test func whatIsRefusedIsCountedByItsStatusAndFillsNoLog() async throws {
             let logs = LogCapture()
             try await serve(

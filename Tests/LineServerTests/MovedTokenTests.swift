@@ -84,6 +84,8 @@ extension ServerTests {
                 var moved = Self.gone
                 moved.ledger = LedgerName("second")
                 server.lines.reload(tokens: [Self.kept, moved])
+                let word = try JSON(try #require(try await client.line()))
+                #expect(word["id"].isNull && word.reason == "outcome_unknown" && word.isRetryable == false)
                 #expect(try await client.line() == nil)
                 let other = try await connect(server, "k")
                 for ledger in ["main", "second"] {
@@ -281,6 +283,27 @@ extension ServerTests {
             #expect(transcript.state.holder?.name == "another")
             #expect(transcript.send(Requests.balance("p", id: "2")) == [])
             #expect(transcript.replies() == (byCertificate ? [] : ["1"]) + ["2 ledger_required"])
+        }
+
+        /// No token has come to open another ledger, and the client has.
+        @Test(arguments: [false, true])
+        func aCertificateWhoseNamesAreOfSeveralTokensIsKnownToHaveMoved(wasGone: Bool) {
+            func token(_ name: String, _ ledger: String, _ certificates: [String]) -> Token {
+                Token(
+                    name: name, roles: .game, digests: [], certificates: certificates, ledger: LedgerName(ledger))
+            }
+            let (one, other) = (token("one", "a", ["g.example"]), token("other", "b", ["h.example"]))
+            var transcript = Transcript(tokens: [Self.kept, one, other], ledgers: ["a", "b"])
+            transcript.change { $0.authenticate(byCertificate: ["g.example", "h.example"]) }
+            #expect(transcript.send(Requests.balance("p", id: "1")) == ["a: balance p"])
+            _ = transcript.answers(ConnectionStateTests.done)
+            if wasGone {
+                transcript.tokens.replace(by: [Self.kept])
+                transcript.change { _ = $0.renewIdentity() }
+            }
+            transcript.tokens.replace(by: [Self.kept, token("one", "a", ["i.example"]), other])
+            #expect(transcript.send(Requests.balance("p", id: "2")) == [])
+            #expect(transcript.state.holder?.name == "other" && transcript.state.hasMoved)
         }
 
         /// Its head is looked at before the connection is told of the reload.

@@ -192,7 +192,12 @@ final class Auditor: @unchecked Sendable {
         case .failure(let error):
             count("batch \(error.kind)")
             if error.kind == .unknown { worlds += imagine(batch) }
-            for item in batch.items { item.connection?.expected.append(.answer(.failure(.store(error)))) }
+            for item in batch.items {
+                // What is only read is never in doubt.
+                let isDoubt = error.kind == .unknown && item.ask?.operation(by: "").mayWrite == true
+                let told = isDoubt || error.kind != .unknown ? error : StoreError(.notReady, error.description)
+                item.connection?.expected.append(.answer(.failure(.store(told))))
+            }
             keepState()
         }
     }

@@ -172,11 +172,15 @@ extension Books {
     }
 
     /// Forgets a player's used lots that nothing after `transfer` has changed.
-    package mutating func forgetClosedLots(of player: PlayerID, through transfer: TransferID) {
-        guard let slot = players.slot(of: player) else { return }
+    /// - Returns: how many.
+    @discardableResult
+    package mutating func forgetClosedLots(of player: PlayerID, through transfer: TransferID) -> Int {
+        guard let slot = players.slot(of: player) else { return 0 }
+        var count = 0
         for index in players[slot: slot].wallets.indices {
-            players[slot: slot].wallets[index].dropClosed(through: transfer)
+            count += players[slot: slot].wallets[index].dropClosed(through: transfer)
         }
+        return count
     }
 
     package mutating func forget(_ key: RequestKey) { answers[key] = nil }

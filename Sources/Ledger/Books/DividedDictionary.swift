@@ -4,10 +4,10 @@
 package struct DividedDictionary<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     /// The parts are 2 to the power of this. With 128 of them, what is in memory of 300,000 players is moved in
     /// steps of less than a millisecond, and who has few entries has a kilobyte more.
-    private static var partBits: Int { 7 }
+    @usableFromInline static var partBits: Int { 7 }
 
     /// None while there was never an entry.
-    private var parts: [[Key: Value]] = []
+    @usableFromInline var parts: [[Key: Value]] = []
     package private(set) var count = 0
 
     package init() {}
@@ -15,8 +15,8 @@ package struct DividedDictionary<Key: Hashable & Sendable, Value: Sendable>: Sen
     package var isEmpty: Bool { count == 0 }
     package var keys: some Sequence<Key> { parts.lazy.joined().lazy.map(\.key) }
 
-    /// By the highest bits: in each part, the lowest say where an entry stands.
-    private func part(of key: Key) -> Int {
+    /// In its part the key is hashed once more, with a seed of that part.
+    @inlinable func part(of key: Key) -> Int {
         Int(UInt(bitPattern: key.hashValue) >> (UInt.bitWidth - DividedDictionary.partBits))
     }
 
@@ -26,7 +26,7 @@ package struct DividedDictionary<Key: Hashable & Sendable, Value: Sendable>: Sen
     }
 
     package subscript(key: Key) -> Value? {
-        get { parts.isEmpty ? nil : parts[part(of: key)][key] }
+        @inlinable get { parts.isEmpty ? nil : parts[part(of: key)][key] }
         _modify {
             let part = partToChange(for: key)
             let before = parts[part].count

@@ -115,11 +115,14 @@ package struct Wallet: Sendable {
     }
 
     /// Forgets the lots that are used up and that no transfer after `transfer` has changed.
-    mutating func dropClosed(through transfer: TransferID) {
-        if closedCount == 0 { return }
+    /// - Returns: how many.
+    mutating func dropClosed(through transfer: TransferID) -> Int {
+        if closedCount == 0 { return 0 }
+        let before = lots.count
         lots.removeAll { !$0.isOpen && $0.lastTransfer <= transfer }
         closedCount = lots.count { !$0.isOpen }
         (firstPaid, firstFree) = (0, 0)
+        return before - lots.count
     }
 
     func index(_ id: LotID) -> Int? {

@@ -395,7 +395,6 @@ extension StoreError {
     /// What whoever only reads is told: that is never in doubt.
     fileprivate var ofRead: StoreError {
         guard kind == .unknown else { return self }
-        return StoreError(
-            .notReady, "whether what was asked before is durable is not known: it may be asked again at once")
+        return StoreError(.notReady, "what is durable is not known, and a read may be asked again at once: \(description)")
     }
 }

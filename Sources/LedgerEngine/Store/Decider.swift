@@ -10,6 +10,9 @@ import Ledger
 ///
 /// Used by the committing thread.
 struct Decider {
+    /// Of so many place is had beforehand at the most: of more the system may not give the memory at once.
+    private static let reservedPlayersMax = 1_000_000
+
     private let log: any BlockLog
     private let projection: any Projection
     private let catalogs: CatalogInForce
@@ -80,7 +83,8 @@ struct Decider {
             position: state.position, totals: state.totals, closedThrough: state.closedThrough,
             periods: state.periods, headers: state.headers, actors: state.actors,
             recordedCatalog: state.catalog, hash: hash)
-        books?.reserve(players: limits.cachedPlayersMax)
+        // Who follows reads them anew again and again, and adds nobody.
+        if mayAdd { books?.reserve(players: min(limits.cachedPlayersMax, Decider.reservedPlayersMax)) }
     }
 
     /// Decides one batch.
@@ -107,7 +111,7 @@ struct Decider {
                 throw error
             }
         }
-        unprojected.release(through: projected, of: decided, from: &books)
+        cache.remove(lots: unprojected.release(through: projected, of: decided, from: &books))
         let known = books.players.count
         var faults: [StoreError?]
         var places = NamePlaces()
@@ -269,7 +273,7 @@ struct Decider {
             }
         }
         for player in loaded.borrowers {
-            books.forgetClosedLots(of: player, through: unprojected.projected.transfer)
+            cache.remove(lots: books.forgetClosedLots(of: player, through: unprojected.projected.transfer))
         }
     }
 }

@@ -78,7 +78,10 @@ struct Unprojected {
 
     /// Forgets what the projection has by now.
     /// - Parameter decided: the last block that was decided.
-    mutating func release(through projected: BlockNumber, of decided: BlockNumber, from books: inout Books) {
+    /// - Returns: how many lots went.
+    mutating func release(
+        through projected: BlockNumber, of decided: BlockNumber, from books: inout Books
+    ) -> Int {
         if projected == decided { turn(after: decided, of: &books, isLast: true) }
         while let block = generations.first?.block, block <= projected {
             let oldest = generations.removeFirst()
@@ -87,20 +90,22 @@ struct Unprojected {
             let discarded = Discarded(consume oldest)
             Unprojected.bin.async { discarded.generation = nil }
         }
-        forgetClosedLots(in: &books)
+        return forgetClosedLots(in: &books)
     }
 
     /// Of some who wait for that, the first ones first; and of so many that those who wait never become many.
-    private mutating func forgetClosedLots(in books: inout Books) {
+    private mutating func forgetClosedLots(in books: inout Books) -> Int {
+        var lots = 0
         let waiting = leaving.reduce(0) { $0 + $1.players.count }
         var rest = max(Unprojected.leavingPerBatchMin, waiting / 32)
         while rest > 0, let (players, transfer) = leaving.first {
             let first = players.prefix(rest)
-            for player in first { books.forgetClosedLots(of: player, through: transfer) }
+            for player in first { lots += books.forgetClosedLots(of: player, through: transfer) }
             rest -= first.count
             leaving[0].players = players[first.endIndex...]
             if leaving[0].players.isEmpty { leaving.removeFirst() }
         }
+        return lots
     }
 
     /// Whether it has something of spends that were given back, or of holds that were closed.

@@ -85,7 +85,9 @@ final class ConsoleExchange: HTTPExchange {
         _ reply: ByteBuffer, _ outcome: ConnectionState.LineOutcome, ends: Bool, _ server: HTTPServerHandler
     ) {
         guard case .answered = outcome, !ends, let view else {
-            let reason: LoginPage.Reason = if case .unauthenticated = outcome { .sessionEnded } else { .noPlace }
+            let isMoved = server.ending == .otherLedgerNow
+            let reason: LoginPage.Reason =
+                if case .unauthenticated = outcome { .sessionEnded } else { isMoved ? .otherLedger : .noPlace }
             return show(LoginPage(reason).document, isKeptAlive: isKeptAlive && !ends, server)
         }
         server.prepare(self, on: ConsoleExchange.drawing) { [former = answers] in

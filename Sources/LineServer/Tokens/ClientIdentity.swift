@@ -27,6 +27,10 @@ struct ClientIdentity {
     private var credential: Credential?
     /// What it has shown when the connection came about.
     private var certificate: Credential?
+    /// Whom that made it last, and whether it has come to open another ledger: its names may be those of several tokens,
+    /// none of which has.
+    private var certified: TokenHolder?
+    private var hasCertificateMoved = false
     private var generation: Int
     /// Of those of the table, the one in which the connection was made.
     private let begun: Int
@@ -49,7 +53,11 @@ struct ClientIdentity {
 
     /// Whether what it shows has come to open another ledger since the connection was made. What it sends that names no
     /// ledger may have been meant for the former one, and is not carried out in another: the connection ends.
-    var hasMoved: Bool { holder.map { $0.movedAt > begun } ?? false }
+    var hasMoved: Bool {
+        guard let holder else { return false }
+        if case .certificate = credential, hasCertificateMoved { return true }
+        return holder.movedAt > begun
+    }
 
     /// It has sent as many wrong tokens as it may.
     var isGuessing: Bool { max(wrongTokens, wrongApprovals) >= wrongTokensMax }
@@ -69,6 +77,11 @@ struct ClientIdentity {
             return .unknown
         }
         if let refusal = refusal(holder) { return .refused(refusal) }
+        // It is told that, and has no place to wait for.
+        if holder.movedAt > begun {
+            become(holder, by: credential)
+            return .known(holder.identity)
+        }
         if let name = holder.name, !seat(name) { return .noSeat }
         if case .certificate = credential { certificate = credential }
         become(holder, by: credential)
@@ -111,6 +124,15 @@ struct ClientIdentity {
         hasChanged = hasChanged || self.holder.map { $0 !== holder } ?? false
         self.holder = holder
         self.credential = credential
+        noteCertified()
+    }
+
+    private mutating func noteCertified() {
+        guard let holder, case .certificate = credential else { return }
+        if let only = holder.ledger, let certified, tokens.separatesLedgers, only != certified.ledger {
+            hasCertificateMoved = true
+        }
+        certified = holder
     }
 
     /// Why the client may not ask this; `nil` where it may.
@@ -130,6 +152,7 @@ struct ClientIdentity {
         holder = credential.flatMap { tokens.holder($0) } ?? tokens.holderWithoutToken
         // Under another name it needs a place of that one.
         if let name = holder?.name, !seat(name) { holder = nil }
+        noteCertified()
         if let former, hasChanged || former.loses(to: holder) { hasLost = true }
     }
 

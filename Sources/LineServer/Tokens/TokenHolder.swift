@@ -17,7 +17,7 @@ final class TokenHolder: Sendable {
     /// where it never did.
     let movedAt: Int
     /// Whether it posts what the App Store does.
-    private let isAppStore: Bool
+    let isAppStore: Bool
     private let limits: Token.Limits
     private let requests: RequestAllowance?
 

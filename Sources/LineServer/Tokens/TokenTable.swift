@@ -70,6 +70,9 @@ final class TokenTable: Sendable {
         }
     }
 
+    /// Whether it matters which ledger a token opens.
+    var separatesLedgers: Bool { ledgers > 1 }
+
     /// What was given before this has changed may be given no more.
     var generation: Int { replaced.load(ordering: .acquiring) }
 
