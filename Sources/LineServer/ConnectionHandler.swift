@@ -278,10 +278,11 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     }
 
     /// Where its token has come to open another ledger since the connection was made, it ends. What is under way is
-    /// answered, and waits for nothing new, so that nobody asks for it again in the other ledger.
+    /// answered, and waits for nothing new, so that nobody asks for it again in the other ledger. Over HTTP it ends only
+    /// where nothing has come: each request is judged by itself, and those of others are served.
     @discardableResult
     private func endsForMove() -> Bool {
-        guard state.hasMoved else { return false }
+        guard state.hasMoved, front?.isIdle != false else { return false }
         if hasEndedForMove { return true }
         hasEndedForMove = true
         sessions.endWaits()
@@ -463,6 +464,11 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
             context.flush()
             noteUnread(context)
         case .read: context.read()
+        case .listen(let reading):
+            // Between the first and the second the loop looks at all sockets, and reads from this one.
+            eventLoop.execute { [eventLoop] in
+                eventLoop.execute { self.turn { $0.listened(since: reading) } }
+            }
         case .close:
             front?.end(state.takeLineOutcome())
             whenWritten(context) { context.close(promise: nil) }

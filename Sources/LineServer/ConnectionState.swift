@@ -37,6 +37,8 @@ struct ConnectionState {
         case flush
         /// Let the channel read that asked before.
         case read
+        /// Say by ``listened(since:)`` when whatever had come by now has been read.
+        case listen(Int)
         /// Close our side when all is written, and the connection some time later.
         case linger
         /// Close when all is written.
@@ -89,6 +91,9 @@ struct ConnectionState {
     private var isPieceWritten = false
     /// The channel asked to read while that was not wanted.
     private var isReadHeld = false
+    /// How often something was read, and whether it is waited for what has come and was not.
+    private var readings = 0
+    private var isListening = false
     /// Why the server ends the connection, until that is said.
     private var lastWord: WireError?
     /// Lines that were no requests, and heads of HTTP that were refused, while nobody knew who the client is.
@@ -166,6 +171,7 @@ struct ConnectionState {
     }
 
     mutating func received(_ bytes: inout ByteBuffer) {
+        readings &+= 1
         if phase.readsLines { input.append(&bytes) } else { turn.noteInVain() }
     }
 
@@ -203,6 +209,7 @@ struct ConnectionState {
         replies.parent = parent
         reception.beginRequest()
         let refusal = reception.authenticate(by: credential, &turn)
+        reception.requestBegan()
         return refusal ?? (reception.hasMoved ? .otherLedgerNow : nil)
     }
 
@@ -281,9 +288,24 @@ struct ConnectionState {
     mutating func next(isWritable: Bool) -> Action? {
         if let action = nextAction(isWritable) { return action }
         if case .closed = phase { return nil }
-        if route.refusesChanges && isQuiet { route.goOn() }
+        if route.refusesChanges, !isListening, isSilent {
+            isListening = true
+            return .listen(readings)
+        }
         share.settle(replies.memoryBytes + input.room, unread: replies.unreadBytes, of: holder?.tenant)
         return nil
+    }
+
+    /// Whether all that was read is answered, and more would be read.
+    private var isSilent: Bool {
+        mutating get { isQuiet && (phase.isInputClosed || !isReadHeld && !turn.isAwaited) }
+    }
+
+    /// Whatever had come has been read. Where that was nothing, changes are carried out again: what comes from now on
+    /// may be sent by a client that knows of those that were refused.
+    mutating func listened(since reading: Int) {
+        isListening = false
+        if reading == readings && isSilent { route.goOn() }
     }
 
     private mutating func nextAction(_ isWritable: Bool) -> Action? {

@@ -94,8 +94,10 @@ struct Reception {
     mutating func beginRequest() {
         (isHTTP, isDirect) = (true, false)
         choice = LedgerChoice(among: directory)
-        client.beginRequest()
     }
+
+    /// It is known whose request it is.
+    mutating func requestBegan() { client.requestBegan() }
 
     // MARK: What it asks
 

@@ -173,7 +173,7 @@ struct RequestRoute {
     /// A change is refused that came behind.
     mutating func noteRefused() { refusing?.behind += 1 }
 
-    /// All that has come is answered: what comes from now on may be sent by a client that knows.
+    /// All that had come when its client was told of it is answered.
     mutating func goOn() { refusing = nil }
 }
 

@@ -47,6 +47,29 @@ extension ServerTests {
             }
         }
 
+        /// The approver's token is taken away, or may do less, while what it has approved waits behind a read.
+        @Test(arguments: [nil, token("ben", .game), token("ben", .finance) { $0.isReadOnly = true }])
+        func whatWasApprovedByATokenThatMayDoLessIsNotCarriedOut(instead: Token?) async throws {
+            try await TestServer.run(tokens: Self.tokens) { server in
+                let client = try await server.connect()
+                #expect(try await client.ask(Requests.authenticate("ann's")).reason == nil)
+                let adjust = Requests.call(
+                    "adjust",
+                    """
+                    {"key":"k","account":"player","currency":"gems","class":"free","amount":5,"reason":"a mistake",\
+                    "approval":"ben's"}
+                    """)
+                try await client.send(Requests.journal(after: 0, wait: 30_000) + "\n" + adjust + "\n")
+                try await server.letEventLoopsRead()
+                let others = Self.tokens.filter { $0.name != "ben" }
+                server.lines.reload(tokens: others + (instead.map { [$0] } ?? []))
+                #expect(try await client.line() == nil)
+                let other = try await LedgerClient.connect(to: server.address, token: "ann's")
+                #expect(try await other.journal(after: 0).entries.isEmpty)
+                try await other.close()
+            }
+        }
+
         @Test func nobodyApprovesTheirOwnAndNobodyWhoMayNot() async throws {
             try await TestServer.run(tokens: Self.tokens) { server in
                 let client = try await LedgerClient.connect(to: server.address, token: "ann's")

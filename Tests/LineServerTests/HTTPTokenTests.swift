@@ -27,11 +27,6 @@ extension ServerTests {
             ) { server in try await body(server, try await server.connectHTTP()) }
         }
 
-        /// Each event loop answers these behind what it has read.
-        private func letEventLoopsRead(_ server: TestServer) async throws {
-            for _ in 0..<8 { #expect(try await server.connect().ask(Requests.ping(1)).reason == nil) }
-        }
-
         @Test func aTokenHoldsFromTheNextRequestOn() async throws {
             try await serve { server, client in
                 func status(_ secret: String) async throws -> Int {
@@ -53,7 +48,7 @@ extension ServerTests {
                 let grant = Requests.grant("k", "p", 1) + String(repeating: " ", count: body == "long" ? 60_000 : 0)
                 let (head, text) = (HTTPClient.chunked("/v1/rpc", token: "g"), HTTPClient.chunk(grant) + "0\r\n\r\n")
                 try await client.send(head + String(text.prefix(40)))
-                try await letEventLoopsRead(server)
+                try await server.letEventLoopsRead()
                 server.lines.reload(tokens: [Self.kept])
                 try await client.send(String(text.dropFirst(40)))
                 let refusal = try #require(try await client.response())
@@ -67,7 +62,7 @@ extension ServerTests {
         @Test func aJournalThatWaitsIsAnsweredWhenItsTokenGoes() async throws {
             try await serve { server, client in
                 try await client.send(HTTPClient.rpc(Requests.journal(after: 0, wait: 30_000), token: "g"))
-                try await letEventLoopsRead(server)
+                try await server.letEventLoopsRead()
                 let replaced = ContinuousClock.now
                 server.lines.reload(tokens: [Self.kept])
                 let response = try #require(try await client.response())
@@ -107,7 +102,7 @@ extension ServerTests {
                 let begin = ContinuousClock.now
                 let journal = HTTPClient.rpc(Requests.journal(after: 0, wait: 30_000), token: "k")
                 try await client.send(journal)
-                try await letEventLoopsRead(server)
+                try await server.letEventLoopsRead()
                 try await client.send(HTTPClient.rpc(Requests.ping(2), token: "g") + journal)
                 client.raw.closeOutput()
                 #expect(try await client.response()?.json.result["entries"].count == 0)

@@ -56,6 +56,24 @@ import Testing
         #expect(transcript.state.refusing == nil, "nothing has come behind it")
     }
 
+    /// It lay in the socket when the refusal was told.
+    @Test func whatHadComeAndWasNotReadIsRefusedToo() {
+        var transcript = Self.transcript { _ in false }
+        transcript.readsLate = true
+        #expect(transcript.send(Requests.grant("1", "a", 1, id: "1")) == ["grant 1"])
+        #expect(transcript.answers(Self.unavailable) == ["1 storage_unavailable"])
+        for number in 2...3 {
+            #expect(transcript.send(Requests.grant("\(number)", "a", 1, id: "\(number)")) == [])
+            #expect(transcript.replies() == ["\(number) storage_unavailable"])
+            // Perhaps there is more.
+            transcript.listened()
+            #expect(transcript.state.refusing == .init(time: 1, behind: number - 1))
+        }
+        transcript.listened()
+        #expect(transcript.state.refusing == nil)
+        #expect(transcript.send(Requests.grant("1", "a", 1, id: "4")) == ["grant 1"])
+    }
+
     /// The ledger keeps the order of what it has; the connection that of what it has not handed on.
     @Test func theLedgerGoesOnWhereItHasAnsweredAllThatItWasHanded() {
         var transcript = Self.transcript { _ in false }

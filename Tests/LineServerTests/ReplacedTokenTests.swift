@@ -28,11 +28,6 @@ extension ServerTests {
             return client
         }
 
-        /// Each event loop answers these behind what it has read.
-        private func letEventLoopsRead(_ server: TestServer) async throws {
-            for _ in 0..<8 { #expect(try await server.connect().ask(Requests.ping(1)).reason == nil) }
-        }
-
         @Test func whoseTokenIsGoneHasAStrangersTimeAndIsToldSo() async throws {
             try await TestServer.run(
                 tokens: [Self.kept, Self.gone], limits: { $0.unauthenticatedMilliseconds = 500 }
@@ -64,7 +59,7 @@ extension ServerTests {
                 }
                 let other = try await connect(server, "k")
                 try await other.send(wait)
-                try await letEventLoopsRead(server)
+                try await server.letEventLoopsRead()
                 let replaced = ContinuousClock.now
                 server.lines.reload(tokens: [Self.kept])
                 for client in waiting {
@@ -88,7 +83,7 @@ extension ServerTests {
                 for waiting in [client, other] {
                     try await waiting.send(Requests.journal(after: 0, wait: 30_000) + "\n")
                 }
-                try await letEventLoopsRead(server)
+                try await server.letEventLoopsRead()
                 var less = Self.gone
                 less.roles = [.game]
                 server.lines.reload(tokens: [Self.kept, less])
@@ -110,7 +105,7 @@ extension ServerTests {
                 if way == 4 { grants.append(Requests.authenticate("k")) }
                 let lines = [Requests.journal(after: 0, wait: 30_000)] + grants
                 for waiting in [client, other] { try await waiting.send(lines.joined(separator: "\n") + "\n") }
-                try await letEventLoopsRead(server)
+                try await server.letEventLoopsRead()
                 var less = Self.gone
                 switch way {
                 case 0, 4: less.name = "another"

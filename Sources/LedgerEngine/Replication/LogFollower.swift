@@ -112,6 +112,8 @@ final class LogFollower: Sendable {
             state.comparedTaking = nil
             state.nextAt = 0
         }
+        // What it could not read while it led, it looks at again.
+        node.note(fault: nil)
         node.follow(nil)
         noteActivity()
         state.wakeAll()

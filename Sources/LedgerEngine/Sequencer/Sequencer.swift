@@ -395,6 +395,7 @@ extension StoreError {
     /// What whoever only reads is told: that is never in doubt.
     fileprivate var ofRead: StoreError {
         guard kind == .unknown else { return self }
-        return StoreError(.notReady, "what is durable is not known, and a read may be asked again at once: \(description)")
+        return StoreError(
+            .notReady, "what is durable is not known, and a read may be asked again at once: \(description)")
     }
 }

@@ -90,6 +90,12 @@ final class HTTPServerHandler: ChannelDuplexHandler {
 
     // MARK: What comes
 
+    /// Whether nothing of a request has come that is not answered.
+    var isIdle: Bool {
+        guard case .idle = phase else { return false }
+        return behind.isEmpty && gate?.isEmpty != false
+    }
+
     /// Whether what comes waits.
     var isHolding: Bool {
         switch phase {

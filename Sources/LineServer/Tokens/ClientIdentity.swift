@@ -34,6 +34,8 @@ struct ClientIdentity {
     private var generation: Int
     /// Of those of the table, the one in which the connection was made.
     private let begun: Int
+    /// Who has approved what it asked, and by what: some of it may not be carried out yet.
+    private var approvers: [(credential: Credential, holder: TokenHolder)] = []
     private var wrongTokens = 0
     /// Tokens that were to approve something and were none. Over HTTP they count as long as the connection is there.
     private var wrongApprovals = 0
@@ -68,6 +70,11 @@ struct ClientIdentity {
         by credential: Credential, unless refusal: (TokenHolder) -> LedgerChoice.Refusal? = { _ in nil }
     ) -> Outcome {
         renew()
+        if case .certificate = credential {
+            // It may be somebody's with the next tokens.
+            certificate = credential
+            if holder == nil { self.credential = credential }
+        }
         // Who guesses learns no more, not even within one batch.
         guard !isGuessing, let holder = tokens.holder(credential) else {
             switch credential {
@@ -83,7 +90,6 @@ struct ClientIdentity {
             return .known(holder.identity)
         }
         if let name = holder.name, !seat(name) { return .noSeat }
-        if case .certificate = credential { certificate = credential }
         become(holder, by: credential)
         return .known(holder.identity)
     }
@@ -101,13 +107,17 @@ struct ClientIdentity {
         guard other.mayApprove(for: ledger) else {
             return .failure(.noApproval("must be a token with the role finance, which may do more than read"))
         }
+        if !approvers.contains(where: { $0.holder === other }) {
+            approvers.append((TokenTable.credential(approval), other))
+        }
         return .success(approver)
     }
 
-    /// A request of HTTP begins, and nothing before it is under way.
-    mutating func beginRequest() {
-        renew()
+    /// A request of HTTP has begun, and nothing before it is under way: who asked before, and what they may do by now, is
+    /// no matter.
+    mutating func requestBegan() {
         (hasChanged, hasLost) = (false, false)
+        approvers = []
     }
 
     /// A request of HTTP is served. So wrong tokens are those in a row: where a proxy sends requests of many clients on
@@ -154,6 +164,11 @@ struct ClientIdentity {
         if let name = holder?.name, !seat(name) { holder = nil }
         noteCertified()
         if let former, hasChanged || former.loses(to: holder) { hasLost = true }
+        approvers.removeAll { approver in
+            guard approver.holder.loses(to: tokens.holder(approver.credential)) else { return false }
+            hasLost = true
+            return true
+        }
     }
 
     /// The connection is told that tokens were replaced. A request of it may have been first to find that out, and its

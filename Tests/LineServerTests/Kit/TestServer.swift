@@ -9,6 +9,7 @@ import LineServer
 import Logging
 import NIOPosix
 import ServiceLifecycle
+import Testing
 import TraceExport
 
 /// A real server on a free port of loopback, for the time of a test.
@@ -21,6 +22,14 @@ struct TestServer {
     fileprivate let group: ServiceGroup
 
     var address: ServerAddress { addresses[0] }
+
+    /// Each event loop answers these behind what it has read.
+    func letEventLoopsRead() async throws {
+        for _ in 0..<8 {
+            let reply = try await connect().ask(Requests.ping(1))
+            #expect(reply.reason == nil)
+        }
+    }
 
     func connect(receiveBufferBytes: Int32? = nil) async throws -> RawClient {
         try await RawClient(address, receiveBufferBytes: receiveBufferBytes)
