@@ -10,13 +10,14 @@ import NIOCore
 /// answered `outcome_unknown` first and then, for example, refused the repetition with `storage_unavailable`.
 ///
 /// **Repetition.** Where the connection breaks, or the server answers that it cannot serve just now (`overloaded`,
-/// `shutting_down`, `storage_unavailable`, `outcome_unknown`, `internal_error`), the client sends the same bytes
-/// again, on a new connection if need be, as its ``RetryPolicy`` says: reads, signed transactions and notifications,
-/// and everything with a key, none of which is ever done twice. A new connection is authenticated before anything
-/// else, and all calls share the attempt to make it. `unknown_product` may be sent again too, but is not by the
-/// client: it passes when somebody adds the product to the catalog. ``forget(_:)``, and ``call(method:params:)`` of a
-/// method that this version does not know, are not sent again once they may have been carried out. Where the token has
-/// come to open another ledger, what was sent before throws `ledger_required`: it may have been meant for the former.
+/// `shutting_down`, `storage_unavailable`, `outcome_unknown`, `internal_error`), the client sends the same bytes again,
+/// on a new connection if need be, as its ``RetryPolicy`` says: reads, signed transactions and notifications, and
+/// everything with a key, none of which is ever done twice. A new connection is authenticated before anything else, and
+/// all calls share the attempt to make it. `unknown_product` may be sent again too, but is not by the client: it passes
+/// when somebody adds the product to the catalog. ``forget(_:)``, and ``call(method:params:)`` of a method that this
+/// version does not know, are not sent again once they may have been carried out. Where the token has come to open
+/// another ledger, what was sent before throws `ledger_required`, for it may have been meant for the former, or
+/// `outcome_unknown`, where it may have been carried out there.
 ///
 /// **Several nodes.** A client that is given the addresses of a ledger's nodes asks whichever it reaches, follows the
 /// leader where a node answers `not_leader`, and tries the next address where one cannot be reached. So a leader that

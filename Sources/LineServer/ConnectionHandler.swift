@@ -278,8 +278,8 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     }
 
     /// Where its token has come to open another ledger since the connection was made, it ends. What is under way is
-    /// answered, and waits for nothing new, so that nobody asks for it again in the other ledger. Over HTTP it ends only
-    /// where nothing has come: each request is judged by itself, and those of others are served.
+    /// answered, and waits for nothing new, so that nobody asks for it again in the other ledger. Over HTTP it ends
+    /// only where nothing has come: each request is judged by itself, and those of others are served.
     @discardableResult
     private func endsForMove() -> Bool {
         guard state.hasMoved, front?.isIdle != false else { return false }

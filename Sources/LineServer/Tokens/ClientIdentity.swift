@@ -27,8 +27,8 @@ struct ClientIdentity {
     private var credential: Credential?
     /// What it has shown when the connection came about.
     private var certificate: Credential?
-    /// Whom that made it last, and whether it has come to open another ledger: its names may be those of several tokens,
-    /// none of which has.
+    /// Whom that made it last, and whether it has come to open another ledger: its names may be those of several
+    /// tokens, none of which has.
     private var certified: TokenHolder?
     private var hasCertificateMoved = false
     private var generation: Int
@@ -113,8 +113,8 @@ struct ClientIdentity {
         return .success(approver)
     }
 
-    /// A request of HTTP has begun, and nothing before it is under way: who asked before, and what they may do by now, is
-    /// no matter.
+    /// A request of HTTP has begun, and nothing before it is under way: who asked before, and what they may do by now,
+    /// is no matter.
     mutating func requestBegan() {
         (hasChanged, hasLost) = (false, false)
         approvers = []
