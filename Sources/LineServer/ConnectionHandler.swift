@@ -464,11 +464,8 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
             context.flush()
             noteUnread(context)
         case .read: context.read()
-        case .listen(let reading):
-            // Between the first and the second the loop looks at all sockets, and reads from this one.
-            eventLoop.execute { [eventLoop] in
-                eventLoop.execute { self.turn { $0.listened(since: reading) } }
-            }
+        // What stands behind a request of HTTP may be another client's.
+        case .look: state.looked(unread: front == nil ? context.channel.unreadInputBytes : 0)
         case .close:
             front?.end(state.takeLineOutcome())
             whenWritten(context) { context.close(promise: nil) }

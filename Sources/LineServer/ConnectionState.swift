@@ -37,8 +37,8 @@ struct ConnectionState {
         case flush
         /// Let the channel read that asked before.
         case read
-        /// Say by ``listened(since:)`` when whatever had come by now has been read.
-        case listen(Int)
+        /// Look how many bytes have come and were not read, and say so by ``looked(unread:)``.
+        case look
         /// Close our side when all is written, and the connection some time later.
         case linger
         /// Close when all is written.
@@ -91,9 +91,9 @@ struct ConnectionState {
     private var isPieceWritten = false
     /// The channel asked to read while that was not wanted.
     private var isReadHeld = false
-    /// How often something was read, and whether it is waited for what has come and was not.
+    /// How often something was read, and how often until it was looked last what has come.
     private var readings = 0
-    private var isListening = false
+    private var readingsSeen: Int?
     /// Why the server ends the connection, until that is said.
     private var lastWord: WireError?
     /// Lines that were no requests, and heads of HTTP that were refused, while nobody knew who the client is.
@@ -286,26 +286,23 @@ struct ConnectionState {
 
     /// What is to be done now; `nil` where nothing is. Asked until then.
     mutating func next(isWritable: Bool) -> Action? {
+        if let refusing = route.refusing, refusing.unaccepted == nil { return .look }
         if let action = nextAction(isWritable) { return action }
         if case .closed = phase { return nil }
-        if route.refusesChanges, !isListening, isSilent {
-            isListening = true
-            return .listen(readings)
-        }
+        if route.refusesChanges, isQuiet, readingsSeen != readings { return .look }
         share.settle(replies.memoryBytes + input.room, unread: replies.unreadBytes, of: holder?.tenant)
         return nil
     }
 
-    /// Whether all that was read is answered, and more would be read.
-    private var isSilent: Bool {
-        mutating get { isQuiet && (phase.isInputClosed || !isReadHeld && !turn.isAwaited) }
-    }
-
-    /// Whatever had come has been read. Where that was nothing, changes are carried out again: what comes from now on
-    /// may be sent by a client that knows of those that were refused.
-    mutating func listened(since reading: Int) {
-        isListening = false
-        if reading == readings && isSilent { route.goOn() }
+    /// Changes are carried out again once all is answered that has come: what comes from then on may be sent by a
+    /// client that knows of those that were refused.
+    /// - Parameter unread: bytes that have come, and were not read.
+    mutating func looked(unread: Int) {
+        if route.refusing?.unaccepted == nil { return route.noteUnaccepted(unread + input.bytes) }
+        readingsSeen = readings
+        guard unread == 0, isQuiet else { return }
+        readingsSeen = nil
+        route.goOn()
     }
 
     private mutating func nextAction(_ isWritable: Bool) -> Action? {
@@ -469,6 +466,7 @@ struct ConnectionState {
             bytes = end + line.valueBytes
         }
         input.removeFirst(end)
+        route.noteAccepted(end)
         body.accept()
         accept(line, bytes, target)
         if isForeign { ignoreInput() }

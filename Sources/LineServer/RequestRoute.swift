@@ -24,7 +24,11 @@ struct RequestRoute {
     struct Refusing: Equatable {
         /// For which time, from 1.
         let time: Int
-        /// How many have come since.
+        /// Bytes that had come when its client was told, and were not accepted yet; `nil` where that was not looked at.
+        var unaccepted: Int?
+        /// Whether a line was accepted since that came behind these.
+        var goesOn = false
+        /// How many changes were refused of what came behind them.
         var behind = 0
     }
 
@@ -170,10 +174,21 @@ struct RequestRoute {
         awaitsOther = false
     }
 
-    /// A change is refused that came behind.
-    mutating func noteRefused() { refusing?.behind += 1 }
+    /// So many bytes have come that are not accepted.
+    mutating func noteUnaccepted(_ bytes: Int) { refusing?.unaccepted = bytes }
 
-    /// All that had come when its client was told of it is answered.
+    /// A line is accepted.
+    mutating func noteAccepted(_ bytes: Int) {
+        guard let unaccepted = refusing?.unaccepted else { return }
+        if unaccepted > 0 { refusing?.unaccepted = unaccepted - bytes } else { refusing?.goesOn = true }
+    }
+
+    /// A change is refused that came behind one that was.
+    mutating func noteRefused() {
+        if refusing?.goesOn == true { refusing?.behind += 1 }
+    }
+
+    /// All that had come is answered: what comes from now on was sent by a client that could know.
     mutating func goOn() { refusing = nil }
 }
 

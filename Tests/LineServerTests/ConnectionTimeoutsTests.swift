@@ -95,6 +95,7 @@ import Testing
         connection.pass(400)
         #expect(connection.ended == [])
         // It waits for a long answer, and asks for nothing.
+        connection.awaitsAnswers = true
         connection.pass(5_000)
         #expect(connection.ended == [])
         connection.refusing?.behind = 1

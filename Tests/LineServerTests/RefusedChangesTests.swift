@@ -41,13 +41,13 @@ import Testing
         let lines = (1...4).map { Requests.grant("\($0)", "a", 1, id: "\($0)") } + [Requests.balance("a", id: "5")]
         #expect(transcript.send(lines.joined(separator: "\n")) == ["grant 1"])
         #expect(transcript.answers(Self.unavailable) == ["1 storage_unavailable"])
-        #expect(transcript.state.refusing == .init(time: 1))
+        #expect(transcript.state.refusing?.time == 1)
         transcript.change { $0.turn.begin(lines: 2) }
         #expect(transcript.operations() == [])
         #expect(transcript.replies() == ["2 storage_unavailable", "3 storage_unavailable"])
         transcript.change { $0.turn.begin(lines: 9) }
         #expect(transcript.operations() == ["balance a"] && transcript.replies() == ["4 storage_unavailable"])
-        #expect(transcript.state.refusing == .init(time: 1, behind: 3), "its client has an answer to come")
+        #expect(transcript.state.refusing?.time == 1, "its client has an answer to come")
         #expect(transcript.send(Requests.grant("6", "a", 1, id: "6")) == [])
         #expect(transcript.answers(Self.done) == ["5", "6 storage_unavailable"])
         #expect(transcript.state.refusing == nil)
@@ -59,19 +59,36 @@ import Testing
     /// It lay in the socket when the refusal was told.
     @Test func whatHadComeAndWasNotReadIsRefusedToo() {
         var transcript = Self.transcript { _ in false }
-        transcript.readsLate = true
+        let grants = (2...3).map { Requests.grant("\($0)", "a", 1, id: "\($0)") }
+        transcript.unread = grants.reduce(0) { $0 + $1.utf8.count + 1 }
         #expect(transcript.send(Requests.grant("1", "a", 1, id: "1")) == ["grant 1"])
         #expect(transcript.answers(Self.unavailable) == ["1 storage_unavailable"])
-        for number in 2...3 {
-            #expect(transcript.send(Requests.grant("\(number)", "a", 1, id: "\(number)")) == [])
+        for (grant, number) in zip(grants, 2...) {
+            transcript.unread -= grant.utf8.count + 1
+            #expect(transcript.state.refusing?.time == 1)
+            #expect(transcript.send(grant) == [])
             #expect(transcript.replies() == ["\(number) storage_unavailable"])
-            // Perhaps there is more.
-            transcript.listened()
-            #expect(transcript.state.refusing == .init(time: 1, behind: number - 1))
         }
-        transcript.listened()
         #expect(transcript.state.refusing == nil)
         #expect(transcript.send(Requests.grant("1", "a", 1, id: "4")) == ["grant 1"])
+    }
+
+    /// A client that waits for a long answer is none that sends on, whatever it had sent before.
+    @Test func onlyWhatComesBehindWhatHadComeIsSentOn() {
+        var transcript = Self.transcript { _ in false }
+        let lines = [
+            Requests.grant("1", "a", 1, id: "1"), Requests.balance("a", id: "2"), Requests.grant("3", "a", 1, id: "3"),
+        ]
+        transcript.state.turn.begin(lines: 2)
+        #expect(transcript.send(lines.joined(separator: "\n")) == ["grant 1", "balance a"])
+        #expect(transcript.answers(Self.unavailable) == ["1 storage_unavailable"])
+        transcript.change { $0.turn.begin(lines: 9) }
+        #expect(transcript.state.refusing?.time == 1 && transcript.state.refusing?.behind == 0)
+        transcript.send(Requests.grant("4", "a", 1, id: "4"))
+        transcript.send(Requests.grant("5", "a", 1, id: "5"))
+        #expect(transcript.state.refusing?.behind == 2)
+        #expect(transcript.answers(Self.done) == ["2"] + (3...5).map { "\($0) storage_unavailable" })
+        #expect(transcript.state.refusing == nil)
     }
 
     /// The ledger keeps the order of what it has; the connection that of what it has not handed on.

@@ -124,6 +124,21 @@ extension ServerTests {
             }
         }
 
+        /// It has been somebody else, of whom nothing has changed.
+        @Test func whoIsAnotherByItselfGoesOnThroughAReload() async throws {
+            try await TestServer.run(tokens: [Self.kept, Self.gone]) { server in
+                let client = try await connect(server, "g")
+                #expect(try await client.ask(Requests.authenticate("k")).reason == nil)
+                let lines = [Requests.journal(after: 0, wait: 30_000), Requests.grant("g", "a", 1)]
+                try await client.send(lines.joined(separator: "\n") + "\n")
+                try await server.letEventLoopsRead()
+                server.lines.reload(tokens: [Self.kept, Self.gone])
+                try await server.letEventLoopsRead()
+                #expect(try await connect(server, "k").ask(Requests.grant("h", "a", 1)).reason == nil)
+                #expect(try await client.lines(2).count == 2)
+            }
+        }
+
         /// A request may be first to find that its token is gone, before its connection is told; and its client may
         /// have sent another token by then.
         @Test(arguments: [false, true])

@@ -16,7 +16,10 @@ import Testing
     ) throws {
         let ledger = try TestLedger()
         var random = SplitMix64(seed: 1)
-        let a = try ledger.open(ledger.configuration(node: "a"))
+        // A renewal mends some of them: none comes meanwhile.
+        var configuration = ledger.configuration(node: "a")
+        configuration.leaseMilliseconds = 60_000
+        let a = try ledger.open(configuration)
         let b = try ledger.open(ledger.configuration(node: "b"))
         defer {
             a.close()

@@ -193,8 +193,10 @@ final class Auditor: @unchecked Sendable {
             count("batch \(error.kind)")
             if error.kind == .unknown { worlds += imagine(batch) }
             for item in batch.items {
-                // What is only read is never in doubt.
-                let isDoubt = error.kind == .unknown && item.ask?.operation(by: "").mayWrite == true
+                // What is only read, or refused by its signature, is never in doubt.
+                var isForged = false
+                if case .signed(let signed, _) = item.ask { isForged = signed.isForged }
+                let isDoubt = error.kind == .unknown && item.ask?.operation(by: "").mayWrite == true && !isForged
                 let told = isDoubt || error.kind != .unknown ? error : StoreError(.notReady, error.description)
                 item.connection?.expected.append(.answer(.failure(.store(told))))
             }

@@ -18,8 +18,8 @@ struct ClientIdentity {
 
     /// `nil` while nobody knows who it is.
     private(set) var holder: TokenHolder?
-    /// Whether it has been somebody else by itself, who may have asked for what is not answered yet.
-    private var hasChanged = false
+    /// Who else it has been by itself, and by what: they may have asked for what is not answered yet.
+    private var former: [(credential: Credential?, holder: TokenHolder)] = []
     /// Whether tokens were replaced, and who it was before, or else was, could do more. Whoever notices that first: it
     /// holds until the connection is told.
     private var hasLost = false
@@ -116,8 +116,8 @@ struct ClientIdentity {
     /// A request of HTTP has begun, and nothing before it is under way: who asked before, and what they may do by now,
     /// is no matter.
     mutating func requestBegan() {
-        (hasChanged, hasLost) = (false, false)
-        approvers = []
+        hasLost = false
+        (former, approvers) = ([], [])
     }
 
     /// A request of HTTP is served. So wrong tokens are those in a row: where a proxy sends requests of many clients on
@@ -131,7 +131,9 @@ struct ClientIdentity {
     }
 
     private mutating func become(_ holder: TokenHolder?, by credential: Credential?) {
-        hasChanged = hasChanged || self.holder.map { $0 !== holder } ?? false
+        if let before = self.holder, before !== holder, !former.contains(where: { $0.holder === before }) {
+            former.append((self.credential, before))
+        }
         self.holder = holder
         self.credential = credential
         noteCertified()
@@ -158,14 +160,21 @@ struct ClientIdentity {
         let generation = tokens.generation
         if generation == self.generation { return }
         self.generation = generation
-        let former = holder
+        let before = holder
         holder = credential.flatMap { tokens.holder($0) } ?? tokens.holderWithoutToken
         // Under another name it needs a place of that one.
         if let name = holder?.name, !seat(name) { holder = nil }
         noteCertified()
-        if let former, hasChanged || former.loses(to: holder) { hasLost = true }
+        if let before, before.loses(to: holder) { hasLost = true }
+        former.removeAll { one in
+            guard one.holder.loses(to: one.credential.flatMap { tokens.holder($0) }) else { return false }
+            hasLost = true
+            return true
+        }
         approvers.removeAll { approver in
-            guard approver.holder.loses(to: tokens.holder(approver.credential)) else { return false }
+            let now = tokens.holder(approver.credential)
+            // Nobody approves their own.
+            guard approver.holder.loses(to: now) || now?.name == holder?.name else { return false }
             hasLost = true
             return true
         }

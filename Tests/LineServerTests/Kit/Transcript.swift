@@ -15,9 +15,8 @@ struct Transcript {
     /// How often it was told that there may be room.
     let wakes = NIOLockedValueBox(0)
     var isWritable = true
-    /// Whether ``listened()`` says when whatever had come has been read; at once otherwise.
-    var readsLate = false
-    private var listening: Int?
+    /// Bytes that have come and were not read.
+    var unread = 0
     /// The operations that were handed on since the last time.
     private var submitted: [String] = []
     /// What was passed on to the node that leads, and in whose name, since the last time.
@@ -87,8 +86,7 @@ struct Transcript {
                 relayed += requests.map { "\(ledger)\(Transcript.name($0)) for \(client ?? "anybody")" }
             case .reload: did.append("reload")
             case .write: written += state.takeReplies { Array($0) }
-            case .listen(let reading):
-                if readsLate { listening = reading } else { state.listened(since: reading) }
+            case .look: state.looked(unread: unread)
             case .flush: did.append("flush")
             case .read: did.append("read")
             case .linger: did.append("linger")
@@ -177,13 +175,6 @@ struct Transcript {
 
     mutating func shutDown() { change { $0.shutDown() } }
     mutating func inputClosed() { change { $0.inputClosed() } }
-    /// Whatever had come has been read.
-    mutating func listened() {
-        guard let reading = listening else { return }
-        listening = nil
-        change { $0.listened(since: reading) }
-    }
-
     mutating func change(_ body: (inout ConnectionState) -> Void) {
         body(&state)
         turn()
