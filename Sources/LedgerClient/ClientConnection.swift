@@ -339,7 +339,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
             case .line(let pipeline, _): pipeline.fail(reason)
             }
         }
-        for call in unsent { call.disconnect(reason) }
+        for call in unsent { call.disconnectUnwritten(reason) }
         for pipeline in pipelines { pipeline.fail(reason) }
         pipelines = []
         context?.close(promise: nil)

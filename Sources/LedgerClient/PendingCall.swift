@@ -39,6 +39,9 @@ final class PendingCall: @unchecked Sendable {
 
     func disconnect(_ error: any Error) { end.give(.disconnected(error, wasSent: wasSent)) }
 
+    /// The same of one that was not written, though it was about to be.
+    func disconnectUnwritten(_ error: any Error) { end.give(.disconnected(error, wasSent: false)) }
+
     @discardableResult
     func timeOut() -> Bool { end.give(.timedOut(wasSent: wasSent)) }
 

@@ -133,7 +133,9 @@ final class ConnectionTimeouts {
         areRefusalsTimed = true
         eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(limits.refusingMillisecondsMax)) { [weak self] in
             guard let self, self.standing() != nil else { return }
-            if let now = refusing(), now.time == before.time, now.behind > before.behind { return overdue(.refusing) }
+            // What was under way when it was told has come by then.
+            let sendsOn = refusing().map { $0.time == before.time && before.goesOn && $0.behind > before.behind }
+            if sendsOn == true { return overdue(.refusing) }
             areRefusalsTimed = false
             watchRefusals()
         }

@@ -70,6 +70,29 @@ extension ServerTests {
             }
         }
 
+        /// Whoever the connection is by then: its approver's token is the asker's own now.
+        @Test func whatWasApprovedByATokenThatIsTheAskersOwnNowIsNotCarriedOut() async throws {
+            try await TestServer.run(tokens: Self.tokens) { server in
+                let client = try await server.connect()
+                #expect(try await client.ask(Requests.authenticate("ann's")).reason == nil)
+                let asked = #""account":"player","currency":"gems","class":"free","amount":5,"reason":"r""#
+                let lines = [
+                    Requests.journal(after: 0, wait: 30_000),
+                    Requests.call("adjust", #"{"key":"k",\#(asked),"approval":"ben's"}"#),
+                    Requests.authenticate("game's"),
+                ]
+                try await client.send(lines.map { $0 + "\n" }.joined())
+                try await server.letEventLoopsRead()
+                var ann = Self.token("ann", .finance)
+                ann.digests += Self.token("ben", .finance).digests
+                server.lines.reload(tokens: [ann] + Self.tokens.filter { !["ann", "ben"].contains($0.name) })
+                #expect(try await client.line() == nil)
+                let other = try await LedgerClient.connect(to: server.address, token: "ann's")
+                #expect(try await other.journal(after: 0).entries.isEmpty)
+                try await other.close()
+            }
+        }
+
         @Test func nobodyApprovesTheirOwnAndNobodyWhoMayNot() async throws {
             try await TestServer.run(tokens: Self.tokens) { server in
                 let client = try await LedgerClient.connect(to: server.address, token: "ann's")

@@ -86,7 +86,7 @@ import Testing
         connection.timeouts.watchRefusals()
         connection.pass(2_000)
         #expect(connection.ended == [])
-        connection.refusing = .init(time: 1, behind: 5)
+        connection.refusing = .init(time: 1, goesOn: true, behind: 5)
         connection.timeouts.watchRefusals()
         connection.pass(600)
         // It was quiet for a moment.
@@ -98,7 +98,11 @@ import Testing
         connection.awaitsAnswers = true
         connection.pass(5_000)
         #expect(connection.ended == [])
-        connection.refusing?.behind = 1
+        // What was under way has come.
+        connection.refusing = .init(time: 2, goesOn: true, behind: 1)
+        connection.pass(1_000)
+        #expect(connection.ended == [])
+        connection.refusing?.behind = 2
         connection.pass(999)
         #expect(connection.ended == [])
         connection.pass(1)

@@ -35,7 +35,7 @@ struct ClientIdentity {
     /// Of those of the table, the one in which the connection was made.
     private let begun: Int
     /// Who has approved what it asked, and by what: some of it may not be carried out yet.
-    private var approvers: [(credential: Credential, holder: TokenHolder)] = []
+    private var approvers: [(credential: Credential, holder: TokenHolder, asker: Credential?)] = []
     private var wrongTokens = 0
     /// Tokens that were to approve something and were none. Over HTTP they count as long as the connection is there.
     private var wrongApprovals = 0
@@ -108,7 +108,7 @@ struct ClientIdentity {
             return .failure(.noApproval("must be a token with the role finance, which may do more than read"))
         }
         if !approvers.contains(where: { $0.holder === other }) {
-            approvers.append((TokenTable.credential(approval), other))
+            approvers.append((TokenTable.credential(approval), other, credential))
         }
         return .success(approver)
     }
@@ -166,17 +166,16 @@ struct ClientIdentity {
         if let name = holder?.name, !seat(name) { holder = nil }
         noteCertified()
         if let before, before.loses(to: holder) { hasLost = true }
-        former.removeAll { one in
-            guard one.holder.loses(to: one.credential.flatMap { tokens.holder($0) }) else { return false }
-            hasLost = true
-            return true
+        former = former.compactMap { one in
+            let now = one.credential.flatMap { tokens.holder($0) }
+            if one.holder.loses(to: now) { hasLost = true }
+            return now.map { (one.credential, $0) }
         }
-        approvers.removeAll { approver in
-            let now = tokens.holder(approver.credential)
+        approvers = approvers.compactMap { one in
+            let (now, asker) = (tokens.holder(one.credential), one.asker.flatMap { tokens.holder($0) })
             // Nobody approves their own.
-            guard approver.holder.loses(to: now) || now?.name == holder?.name else { return false }
-            hasLost = true
-            return true
+            if one.holder.loses(to: now) || now?.name == asker?.name { hasLost = true }
+            return now.map { (one.credential, $0, one.asker) }
         }
     }
 

@@ -80,9 +80,9 @@ final class TokenHolder: Sendable {
 
     /// Whether it may do something that `other`, who takes its place, may not.
     func loses(to other: TokenHolder?) -> Bool {
-        guard let other, other.roles.isSuperset(of: roles), limits.isReadOnly || !other.limits.isReadOnly else {
-            return true
-        }
+        guard let other, other.roles.contains(.admin) || other.roles.isSuperset(of: roles),
+            limits.isReadOnly || !other.limits.isReadOnly
+        else { return true }
         if let only = other.ledger, only != ledger { return true }
         guard let currencies = other.limits.currencies else { return false }
         return limits.currencies.map { !$0.isSubset(of: currencies) } ?? true
