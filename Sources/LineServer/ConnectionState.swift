@@ -91,9 +91,6 @@ struct ConnectionState {
     private var isPieceWritten = false
     /// The channel asked to read while that was not wanted.
     private var isReadHeld = false
-    /// How often something was read, and how often until it was looked last what has come.
-    private var readings = 0
-    private var readingsSeen: Int?
     /// Why the server ends the connection, until that is said.
     private var lastWord: WireError?
     /// Lines that were no requests, and heads of HTTP that were refused, while nobody knew who the client is.
@@ -160,8 +157,8 @@ struct ConnectionState {
         mutating get { replies.isEmpty && !replies.hasLines && !hasLine }
     }
 
-    /// See ``RequestRoute/refusing``.
-    var refusing: RequestRoute.Refusing? { route.refusing }
+    /// See ``ChangeRefusals/episode``.
+    var refusing: ChangeRefusals.Episode? { route.refusals.episode }
 
     // MARK: What came
 
@@ -171,7 +168,7 @@ struct ConnectionState {
     }
 
     mutating func received(_ bytes: inout ByteBuffer) {
-        readings &+= 1
+        route.refusals.noteReading()
         if phase.readsLines { input.append(&bytes) } else { turn.noteInVain() }
     }
 
@@ -286,23 +283,18 @@ struct ConnectionState {
 
     /// What is to be done now; `nil` where nothing is. Asked until then.
     mutating func next(isWritable: Bool) -> Action? {
-        if let refusing = route.refusing, refusing.unaccepted == nil { return .look }
+        if route.refusals.needFirstLook { return .look }
         if let action = nextAction(isWritable) { return action }
         if case .closed = phase { return nil }
-        if route.refusesChanges, isQuiet, readingsSeen != readings { return .look }
+        if route.refusals.needLook, isQuiet { return .look }
         share.settle(replies.memoryBytes + input.room, unread: replies.unreadBytes, of: holder?.tenant)
         return nil
     }
 
-    /// Changes are carried out again once all is answered that has come: what comes from then on may be sent by a
-    /// client that knows of those that were refused.
-    /// - Parameter unread: bytes that have come, and were not read.
+    /// So many bytes have come, and were not read.
     mutating func looked(unread: Int) {
-        if route.refusing?.unaccepted == nil { return route.noteUnaccepted(unread + input.bytes) }
-        readingsSeen = readings
-        guard unread == 0, isQuiet else { return }
-        readingsSeen = nil
-        route.goOn()
+        let isQuiet = isQuiet
+        route.refusals.looked(unread: unread, unaccepted: input.bytes, isQuiet: isQuiet)
     }
 
     private mutating func nextAction(_ isWritable: Bool) -> Action? {
@@ -466,7 +458,7 @@ struct ConnectionState {
             bytes = end + line.valueBytes
         }
         input.removeFirst(end)
-        route.noteAccepted(end)
+        route.refusals.noteAccepted(end)
         body.accept()
         accept(line, bytes, target)
         if isForeign { ignoreInput() }
@@ -561,60 +553,68 @@ struct ConnectionState {
 
     private mutating func accept(_ message: Message, for target: Reception.Target, bytes: Int, _ replyBytesMax: Int) {
         turn.countLine()
+        switch carryOut(message, for: target) {
+        case .answered(let reply):
+            replies.append(
+                reply, id: message.id, bytes: bytes, replyBytesMax: replyBytesMax, mark: replies.mark(message))
+        case .submitted(let isRead):
+            replies.appendSubmitted(
+                isRead: isRead, isInBatch: batch != nil, id: message.id, bytes: bytes, replyBytesMax: replyBytesMax,
+                mark: replies.mark(message, at: route.place))
+        }
+    }
+
+    /// What is done with a request at once.
+    private enum Beginning {
+        case answered(Reply)
+        /// It is handed on, and answered later.
+        case submitted(isRead: Bool)
+    }
+
+    private mutating func carryOut(_ message: Message, for target: Reception.Target) -> Beginning {
         switch message.body {
         case .failure(let error):
             noteInVain()
-            replies.append(
-                .error(error), id: message.id, bytes: bytes, replyBytesMax: replyBytesMax, mark: replies.mark(message))
+            return .answered(.error(error))
         case .success(let asked):
-            if let reply = reception.answer(asked, for: target, &turn) {
-                replies.append(
-                    reply, id: message.id, bytes: bytes, replyBytesMax: replyBytesMax, mark: replies.mark(message))
-            } else if case .reload = asked.request {
+            if let reply = reception.answer(asked, for: target, &turn) { return .answered(reply) }
+            switch asked.request {
+            case .ping, .authenticate, .info: preconditionFailure("these are answered at once")
+            case .reload:
                 route.reload()
-                replies.appendSubmitted(
-                    isRead: false, id: message.id, bytes: bytes, replyBytesMax: replyBytesMax,
-                    mark: replies.mark(message))
-            } else if case .ledger(let request) = asked.request {
-                body.note(request)
-                if route.refuses(message) {
-                    route.noteRefused()
-                    replies.append(
-                        .error(.refusedBehind), id: message.id, bytes: bytes, replyBytesMax: replyBytesMax,
-                        mark: replies.mark(message))
-                    return
-                }
-                let approver: String?
-                switch reception.approver(of: request, for: ledgerName, &turn) {
-                case .success(let name): approver = name
-                case .failure(let refusal):
-                    replies.append(
-                        .error(refusal.error), id: message.id, bytes: bytes, replyBytesMax: replyBytesMax,
-                        mark: replies.mark(message))
-                    return
-                }
-                if route.isRelaying {
-                    route.relay(request)
-                    replies.appendSubmitted(
-                        isRead: false, id: message.id, bytes: bytes, replyBytesMax: replyBytesMax,
-                        mark: replies.mark(message, at: route.place))
-                    return
-                }
-                var operation = LedgerOperation(
-                    request, by: holder?.name, approvedBy: approver, within: holder?.grants)
-                if batch != nil { operation = operation.withoutWait }
-                route.submit(operation)
-                if route.leadPlace != nil {
-                    // Of reads those whose answers are small: memory for pages is taken where they are read.
-                    let isPassedOn = asked.method.isRelayed && !reception.isDirect && !message.readsPage
-                    route.keep(
-                        isPassedOn ? request : nil, isRead: !request.changes, client: holder?.relayedName)
-                }
-                replies.appendSubmitted(
-                    isRead: operation.isQuery, isInBatch: batch != nil, id: message.id, bytes: bytes,
-                    replyBytesMax: replyBytesMax, mark: replies.mark(message, at: route.place))
+                return .submitted(isRead: false)
+            case .ledger(let request): return handOn(request, of: message, asked)
             }
         }
+    }
+
+    /// Hands a request to the ledger, or to the node that leads it.
+    private mutating func handOn(
+        _ request: LedgerRequest, of message: Message, _ asked: Message.Asked
+    ) -> Beginning {
+        body.note(request)
+        if route.refusals.refuse(message) {
+            route.refusals.noteRefused()
+            return .answered(.error(.refusedBehind))
+        }
+        let approver: String?
+        switch reception.approver(of: request, for: ledgerName, &turn) {
+        case .success(let name): approver = name
+        case .failure(let refusal): return .answered(.error(refusal.error))
+        }
+        if route.isRelaying {
+            route.relay(request)
+            return .submitted(isRead: false)
+        }
+        var operation = LedgerOperation(request, by: holder?.name, approvedBy: approver, within: holder?.grants)
+        if batch != nil { operation = operation.withoutWait }
+        route.submit(operation)
+        if route.leadPlace != nil {
+            // Of reads those whose answers are small: memory for pages is taken where they are read.
+            let isPassedOn = asked.method.isRelayed && !reception.isDirect && !message.readsPage
+            route.keep(isPassedOn ? request : nil, isRead: !request.changes, client: holder?.relayedName)
+        }
+        return .submitted(isRead: operation.isQuery)
     }
 
     /// Turns to the ledger that a request is for, or to the node that leads it.
@@ -625,7 +625,7 @@ struct ConnectionState {
         case .none, .refused: return true
         case .service: destination = .service
         case .ledger(let place):
-            if route.refuses(message) { return true }
+            if route.refusals.refuse(message) { return true }
             destination = self.destination(of: message, to: place)
         }
         return route.turn(to: destination, unanswered: replies.requests)

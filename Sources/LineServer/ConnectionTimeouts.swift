@@ -46,7 +46,7 @@ final class ConnectionTimeouts {
     private var areRefusalsTimed = false
     private var standing: () -> Standing? = { nil }
     private var kept: () -> Kept = { (nil, nil) }
-    private var refusing: () -> RequestRoute.Refusing? = { nil }
+    private var refusing: () -> ChangeRefusals.Episode? = { nil }
     private var overdue: (Overdue) -> Void = { _ in }
 
     /// - Parameter isHTTP: whether its client speaks HTTP.
@@ -63,11 +63,11 @@ final class ConnectionTimeouts {
     ///   - isStranger: whether it has to authenticate.
     ///   - standing: how it is; `nil` where it has ended.
     ///   - kept: what its client keeps.
-    ///   - refusing: since when changes are refused, and how many were (``RequestRoute/refusing``).
+    ///   - refusing: since when changes are refused, and how many were (``ChangeRefusals/episode``).
     ///   - overdue: told what was not done in time.
     func begin(
         isStranger: Bool, standing: @escaping () -> Standing?, kept: @escaping () -> Kept,
-        refusing: @escaping () -> RequestRoute.Refusing?, overdue: @escaping (Overdue) -> Void
+        refusing: @escaping () -> ChangeRefusals.Episode?, overdue: @escaping (Overdue) -> Void
     ) {
         self.standing = standing
         self.kept = kept
@@ -134,7 +134,7 @@ final class ConnectionTimeouts {
         eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(limits.refusingMillisecondsMax)) { [weak self] in
             guard let self, self.standing() != nil else { return }
             // What was under way when it was told has come by then.
-            let sendsOn = refusing().map { $0.time == before.time && before.goesOn && $0.behind > before.behind }
+            let sendsOn = refusing().map { $0.number == before.number && before.sendsOn && $0.behind > before.behind }
             if sendsOn == true { return overdue(.refusing) }
             areRefusalsTimed = false
             watchRefusals()

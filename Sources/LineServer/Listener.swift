@@ -96,15 +96,9 @@ struct Listener {
 
     private func bindTCP(_ socket: SocketAddress) async throws -> any Channel {
         let limits = services.limits
-        var bootstrap = bootstrap(certificates: services.certificates, hosts: speech.hosts(services))
-        switch speech {
-        // Connections have it from the socket that listens (tcp(7)).
-        case .http, .console:
-            bootstrap = bootstrap.serverChannelOption(.socketOption(.so_rcvbuf), value: limits.receiveBufferBytes)
-        case .lines, .watching: break
-        }
-        return
-            try await bootstrap
+        return try await bootstrap(certificates: services.certificates, hosts: speech.hosts(services))
+            // Connections have it from the socket that listens (tcp(7)).
+            .serverChannelOption(.socketOption(.so_rcvbuf), value: limits.receiveBufferBytes)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             // A peer that vanished without a word keeps no place (tcp(7)).
             .childChannelOption(.socketOption(.so_keepalive), value: 1)

@@ -7,9 +7,8 @@ import LedgerWire
 /// take effect in the order sent, whichever ledger they are for. What another node has to carry out, which leads the
 /// ledger, is as if it were for another.
 ///
-/// Once its client is told that a change was not carried out for want of the lead, none is that was sent behind it
-/// before the client could know: those that wait here, and those that are accepted until the connection is quiet, are
-/// refused.
+/// Once its client is told that a change was not carried out for want of the lead, those that wait here are refused,
+/// and those that are accepted as long as ``ChangeRefusals`` says so.
 struct RequestRoute {
     /// Who carries requests out.
     enum Destination: Equatable {
@@ -18,18 +17,6 @@ struct RequestRoute {
         case ledger(at: Int)
         /// The node that leads that ledger, in the name of a client (``Authentication/client``).
         case leader(at: Int, client: String?)
-    }
-
-    /// That changes are refused, because one before them was.
-    struct Refusing: Equatable {
-        /// For which time, from 1.
-        let time: Int
-        /// Bytes that had come when its client was told, and were not accepted yet; `nil` where that was not looked at.
-        var unaccepted: Int?
-        /// Whether a line was accepted since that came behind these.
-        var goesOn = false
-        /// How many changes were refused of what came behind them.
-        var behind = 0
     }
 
     /// Answers that the ledger here gave, and that are told.
@@ -52,9 +39,8 @@ struct RequestRoute {
     private var relayed: [LedgerRequest] = []
     /// What was passed on and is not answered.
     private var underWay: [LedgerRequest] = []
-    /// `nil` where no changes are refused.
-    private(set) var refusing: Refusing?
-    private var refusals = 0
+    /// Changes that are not carried out because one before them was not.
+    var refusals = ChangeRefusals()
     /// How often the service is to read its configuration again.
     private var reloads = 0
 
@@ -67,16 +53,6 @@ struct RequestRoute {
         case .service: nil
         case .ledger(let place), .leader(let place, _): place
         }
-    }
-
-    /// Whether changes are refused because one before them was.
-    var refusesChanges: Bool { refusing != nil }
-
-    /// Whether a request is refused because a change before it was.
-    func refuses(_ message: Message) -> Bool {
-        guard refusesChanges, case .success(let asked) = message.body, case .ledger(let request) = asked.request
-        else { return false }
-        return request.changes
     }
 
     /// Whether requests are passed on to the node that leads.
@@ -145,7 +121,7 @@ struct RequestRoute {
     mutating func answered(_ answers: [Answer]) -> Answers {
         guard let leadPlace, case .ledger(let place) = destination else { return Answers(list: answers) }
         let haveWaited = stranded.isWaiting
-        let passesOn = !refusesChanges
+        let passesOn = !refusals.areOn
         let outcome = stranded.take(answers) { passesOn ? leadPlace(place) : .unknown }
         if outcome.refusesChange { refuseChanges() }
         if !outcome.relayed.isEmpty {
@@ -160,36 +136,18 @@ struct RequestRoute {
         let isRefused = zip(underWay, replies).contains { $0.changes && $1.refusesForWantOfLead }
         if isRefused { refuseChanges() }
         underWay.removeFirst(min(replies.count, underWay.count))
-        guard refusesChanges, underWay.isEmpty else { return replies }
+        guard refusals.areOn, underWay.isEmpty else { return replies }
         defer { relayed = [] }
         return replies + relayed.map { _ in Reply.error(.refusedBehind) }
     }
 
     /// The client is told that a change was not carried out.
     private mutating func refuseChanges() {
-        if refusesChanges { return }
-        refusals += 1
-        refusing = Refusing(time: refusals)
+        if refusals.areOn { return }
+        refusals.begin()
         // What is next may be refused now, and wait for nothing.
         awaitsOther = false
     }
-
-    /// So many bytes have come that are not accepted.
-    mutating func noteUnaccepted(_ bytes: Int) { refusing?.unaccepted = bytes }
-
-    /// A line is accepted.
-    mutating func noteAccepted(_ bytes: Int) {
-        guard let unaccepted = refusing?.unaccepted else { return }
-        if unaccepted > 0 { refusing?.unaccepted = unaccepted - bytes } else { refusing?.goesOn = true }
-    }
-
-    /// A change is refused that came behind one that was.
-    mutating func noteRefused() {
-        if refusing?.goesOn == true { refusing?.behind += 1 }
-    }
-
-    /// All that had come is answered: what comes from now on was sent by a client that could know.
-    mutating func goOn() { refusing = nil }
 }
 
 extension Reply {
@@ -198,14 +156,4 @@ extension Reply {
         let reasons: [WireReason] = [.storageUnavailable, .notLeader, .shuttingDown]
         return reasons.contains { $0.rawValue == self.error?.reason }
     }
-}
-
-extension WireError {
-    /// What is told of a change that stands behind one that was refused.
-    static let refusedBehind = WireError(
-        .storageUnavailable, "what was asked before it was not carried out: it may be asked again at once")
-
-    /// Why a connection ends whose client does not wait for what it is told of that.
-    static let changesRefused = WireError(
-        .storageUnavailable, "changes are refused here, for one before them was: connect again, and ask again for it")
 }

@@ -46,9 +46,10 @@ package struct ServerLimits: Sendable {
     /// head, or some dozens of small ones. With them and one reading (64 KiB) every connection can hold what nobody
     /// counts.
     package var heldInputBytesMax = 16 << 10
-    /// Bytes that the kernel takes of what a client sends over HTTP before it is read; it doubles them (socket(7),
-    /// SO_RCVBUF). NIO reads them all when the client closes its side, and left to itself the kernel takes megabytes.
-    /// Over a line with a round trip of 100 ms a connection still sends two megabytes a second.
+    /// Bytes that the kernel takes of what a client sends before it is read; it doubles them (socket(7), SO_RCVBUF).
+    /// Left to itself it takes megabytes, which a client that does not read its replies leaves there, and NIO reads
+    /// them all when the client closes its side. Over a line with a round trip of 100 ms a connection still sends two
+    /// megabytes a second.
     package var receiveBufferBytes = 256 << 10
     /// Milliseconds within which the body of a request of HTTP must have come: the longest one at 300 kbit/s.
     package var requestMilliseconds: Int64 = 30_000

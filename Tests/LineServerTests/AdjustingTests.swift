@@ -11,19 +11,9 @@ extension ServerTests {
     /// `adjust`, over a socket: one token asks, another approves.
     @Suite struct Adjusting {
         private static let tokens = [
-            token("ann", .finance), token("ben", .finance), token("game", .game),
-            token("reader", .finance) { $0.isReadOnly = true },
+            Token("ann", .finance, "ann's"), Token("ben", .finance, "ben's"), Token("game", .game, "game's"),
+            Token("reader", .finance, "reader's") { $0.isReadOnly = true },
         ]
-
-        /// Its secret is its name and `'s`.
-        private static func token(
-            _ name: String, _ roles: Roles, _ change: (inout Token.Limits) -> Void = { _ in }
-        ) -> Token {
-            var limits = Token.Limits()
-            change(&limits)
-            let digest = Digest(sha256: SHA256.hash(Array("\(name)'s".utf8)))
-            return Token(name: name, roles: roles, digests: [digest], limits: limits)
-        }
 
         private static func adjustment(_ key: String, _ units: Int64 = 5) -> Adjustment {
             Adjustment(
@@ -47,22 +37,24 @@ extension ServerTests {
             }
         }
 
-        /// The approver's token is taken away, or may do less, while what it has approved waits behind a read.
-        @Test(arguments: [nil, token("ben", .game), token("ben", .finance) { $0.isReadOnly = true }])
-        func whatWasApprovedByATokenThatMayDoLessIsNotCarriedOut(instead: Token?) async throws {
-            try await TestServer.run(tokens: Self.tokens) { server in
+        /// `adjust` as a line, approved by a token.
+        private static func adjust(_ key: String, by approval: String) -> String {
+            let asked = #""key":"\#(key)","account":"player","currency":"gems","class":"free","amount":5,"reason":"r""#
+            return Requests.call("adjust", #"{\#(asked),"approval":"\#(approval)"}"#)
+        }
+
+        /// Sends `ann`'s requests behind a read that waits, replaces the tokens meanwhile, and expects the connection
+        /// to end, with nothing carried out.
+        private static func expectNothingCarriedOut(
+            of requests: [String], among before: [Token] = tokens, after reloaded: [Token]
+        ) async throws {
+            try await TestServer.run(tokens: before) { server in
                 let client = try await server.connect()
                 #expect(try await client.ask(Requests.authenticate("ann's")).reason == nil)
-                let adjust = Requests.call(
-                    "adjust",
-                    """
-                    {"key":"k","account":"player","currency":"gems","class":"free","amount":5,"reason":"a mistake",\
-                    "approval":"ben's"}
-                    """)
-                try await client.send(Requests.journal(after: 0, wait: 30_000) + "\n" + adjust + "\n")
+                let lines = [Requests.journal(after: 0, wait: 30_000)] + requests
+                try await client.send(lines.map { $0 + "\n" }.joined())
                 try await server.letEventLoopsRead()
-                let others = Self.tokens.filter { $0.name != "ben" }
-                server.lines.reload(tokens: others + (instead.map { [$0] } ?? []))
+                server.lines.reload(tokens: reloaded)
                 #expect(try await client.line() == nil)
                 let other = try await LedgerClient.connect(to: server.address, token: "ann's")
                 #expect(try await other.journal(after: 0).entries.isEmpty)
@@ -70,27 +62,50 @@ extension ServerTests {
             }
         }
 
-        /// Whoever the connection is by then: its approver's token is the asker's own now.
-        @Test func whatWasApprovedByATokenThatIsTheAskersOwnNowIsNotCarriedOut() async throws {
-            try await TestServer.run(tokens: Self.tokens) { server in
-                let client = try await server.connect()
-                #expect(try await client.ask(Requests.authenticate("ann's")).reason == nil)
-                let asked = #""account":"player","currency":"gems","class":"free","amount":5,"reason":"r""#
-                let lines = [
-                    Requests.journal(after: 0, wait: 30_000),
-                    Requests.call("adjust", #"{"key":"k",\#(asked),"approval":"ben's"}"#),
+        private static func tokens(without names: String...) -> [Token] {
+            tokens.filter { !names.contains($0.name) }
+        }
+
+        /// The approver's token is taken away, or may do less, while what it has approved waits behind a read.
+        @Test(arguments: [nil, Token("ben", .game, "ben's"), Token("ben", .finance, "ben's") { $0.isReadOnly = true }])
+        func whatWasApprovedByATokenThatMayDoLessIsNotCarriedOut(instead: Token?) async throws {
+            try await Self.expectNothingCarriedOut(
+                of: [Self.adjust("k", by: "ben's")], after: Self.tokens(without: "ben") + (instead.map { [$0] } ?? []))
+        }
+
+        /// One of two secrets of its token is taken away; another change was approved by the other one before.
+        @Test func whatWasApprovedByASecretThatIsTakenAwayIsNotCarriedOut() async throws {
+            let others = Self.tokens(without: "ben")
+            try await Self.expectNothingCarriedOut(
+                of: [Self.adjust("k", by: "ben's"), Self.adjust("l", by: "new's")],
+                among: others + [Token("ben", .finance, "ben's", "new's")],
+                after: others + [Token("ben", .finance, "ben's")])
+        }
+
+        /// Whoever the connection is by then, and whoever else asked what the same token approved: its approver's token
+        /// is the asker's own now.
+        @Test(arguments: ["ann", "cat"])
+        func whatWasApprovedByATokenThatIsTheAskersOwnNowIsNotCarriedOut(asker: String) async throws {
+            let before = Self.tokens + [Token("cat", .finance, "cat's")]
+            let own = Token(asker, .finance, "\(asker)'s", "ben's")
+            try await Self.expectNothingCarriedOut(
+                of: [
+                    Self.adjust("k", by: "ben's"), Requests.authenticate("cat's"), Self.adjust("l", by: "ben's"),
                     Requests.authenticate("game's"),
-                ]
-                try await client.send(lines.map { $0 + "\n" }.joined())
-                try await server.letEventLoopsRead()
-                var ann = Self.token("ann", .finance)
-                ann.digests += Self.token("ben", .finance).digests
-                server.lines.reload(tokens: [ann] + Self.tokens.filter { !["ann", "ben"].contains($0.name) })
-                #expect(try await client.line() == nil)
-                let other = try await LedgerClient.connect(to: server.address, token: "ann's")
-                #expect(try await other.journal(after: 0).entries.isEmpty)
-                try await other.close()
-            }
+                ],
+                among: before, after: before.filter { ![asker, "ben"].contains($0.name) } + [own])
+        }
+
+        /// What the asker asked by a secret of theirs that is taken away, with another one used before and behind it.
+        @Test func whatWasAskedByASecretThatIsTakenAwayIsNotCarriedOut() async throws {
+            let others = Self.tokens(without: "ann")
+            try await Self.expectNothingCarriedOut(
+                of: [
+                    Requests.authenticate("game's"), Requests.authenticate("new's"), Self.adjust("k", by: "ben's"),
+                    Requests.authenticate("game's"),
+                ],
+                among: others + [Token("ann", .finance, "ann's", "new's")],
+                after: others + [Token("ann", .finance, "ann's")])
         }
 
         @Test func nobodyApprovesTheirOwnAndNobodyWhoMayNot() async throws {
@@ -113,10 +128,7 @@ extension ServerTests {
             let logs = LogCapture()
             try await TestServer.run(tokens: Self.tokens, logs: logs) { server in
                 let client = try await server.connect()
-                let asked = #""account":"player","currency":"gems","class":"free","amount":1,"reason":"r""#
-                let guesses = (0..<3).map { number in
-                    Requests.call("adjust", #"{"key":"k\#(number)",\#(asked),"approval":"guess \#(number)"}"#)
-                }
+                let guesses = (0..<3).map { Self.adjust("k\($0)", by: "guess \($0)") }
                 let lines = [Requests.authenticate("ann's")] + guesses + [Requests.ping(7)]
                 try await client.send(lines.map { $0 + "\n" }.joined())
                 for reply in try await client.lines(4).dropFirst() { #expect(reply.contains("unauthenticated")) }

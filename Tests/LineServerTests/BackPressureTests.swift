@@ -49,6 +49,32 @@ extension ServerTests {
             }
         }
 
+        /// Left to itself, the kernel takes the more of what a client sends the faster it was read before: megabytes of
+        /// each connection, which no bound of the service counts.
+        @Test func theKernelTakesLittleOfWhatIsNotReadHoweverFastTheClientWasBefore() async throws {
+            try await TestServer.run { server in
+                let client = try await server.connect(sendBufferBytes: 65_536)
+                let ping = Requests.ping(1) + String(repeating: " ", count: 60_000) + "\n"
+                for _ in 0..<20 {
+                    async let sending: Void = client.send(String(repeating: ping, count: 16))
+                    #expect(try await client.lines(16).count == 16)
+                    try await sending
+                }
+                try await client.send(Requests.journal(after: 0, wait: 30_000) + "\n")
+                let limits = ServerLimits()
+                let flood = Array(String(repeating: ping, count: 600).utf8)
+                var (sent, quiet) = (0, 0)
+                while quiet < 50 {
+                    let count = client.sendWithoutWaiting(Array(flood[sent...].prefix(65_536)))
+                    sent += count
+                    quiet = count == 0 ? quiet + 1 : 0
+                    if count == 0 { try await Task.sleep(for: .milliseconds(10)) }
+                }
+                let bytesMax = limits.bytesInFlightMax + limits.longLineBytesMax + 4 * limits.receiveBufferBytes
+                #expect(sent < bytesMax, "\(sent) bytes of \(flood.count) were taken")
+            }
+        }
+
         @Test func noPageIsReadForAClientThatHasOthersToRead() async throws {
             let store = FaultyStore()
             try await TestServer.run(store: store) { server in

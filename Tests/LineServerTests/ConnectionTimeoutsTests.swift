@@ -13,7 +13,7 @@ import Testing
         var isStranger = false
         var awaitsAnswers = false
         var unreadBytes = 0
-        var refusing: RequestRoute.Refusing?
+        var refusing: ChangeRefusals.Episode?
         var ended: [String] = []
 
         init(isHTTP: Bool = true) {
@@ -86,11 +86,11 @@ import Testing
         connection.timeouts.watchRefusals()
         connection.pass(2_000)
         #expect(connection.ended == [])
-        connection.refusing = .init(time: 1, goesOn: true, behind: 5)
+        connection.refusing = .init(number: 1, sendsOn: true, behind: 5)
         connection.timeouts.watchRefusals()
         connection.pass(600)
         // It was quiet for a moment.
-        connection.refusing = .init(time: 2)
+        connection.refusing = .init(number: 2)
         connection.timeouts.watchRefusals()
         connection.pass(400)
         #expect(connection.ended == [])
@@ -99,7 +99,7 @@ import Testing
         connection.pass(5_000)
         #expect(connection.ended == [])
         // What was under way has come.
-        connection.refusing = .init(time: 2, goesOn: true, behind: 1)
+        connection.refusing = .init(number: 2, sendsOn: true, behind: 1)
         connection.pass(1_000)
         #expect(connection.ended == [])
         connection.refusing?.behind = 2

@@ -61,8 +61,7 @@ extension ServerTests {
         }
 
         @Test func aStrangerWhoseLinesAreNoRequestsIsSoonNotListenedTo() async throws {
-            let token = Token(
-                name: "game", roles: .game, digests: [Digest(sha256: SHA256.hash(Array("secret".utf8)))])
+            let token = Token("game", .game, "secret")
             try await TestServer.run(tokens: [token]) { server in
                 let stranger = try await server.connect()
                 try await stranger.send(

@@ -10,12 +10,8 @@ import Testing
 extension ServerTests {
     /// What becomes of requests of HTTP while the tokens are replaced, as SIGHUP does, or the service goes.
     @Suite struct HTTPTokens {
-        private static func token(_ name: String, _ secret: String, _ roles: Roles = [.game, .finance]) -> Token {
-            Token(name: name, roles: roles, digests: [Digest(sha256: SHA256.hash(Array(secret.utf8)))])
-        }
-
-        private static let kept = token("kept", "k")
-        private static let gone = token("gone", "g")
+        private static let kept = Token("kept", [.game, .finance], "k")
+        private static let gone = Token("gone", [.game, .finance], "g")
 
         private func serve(
             store: any Store = MemoryStore(), limits: (inout ServerLimits) -> Void = { _ in },
@@ -84,7 +80,7 @@ extension ServerTests {
                 try await client.send(HTTPClient.rpc("[\(batch.joined(separator: ","))]", token: "g"))
                 #expect(try await eventually { store.reads == 1 })
                 server.lines.reload(
-                    tokens: staysKnown ? [Self.kept, Self.token("gone", "g", [.finance])] : [Self.kept])
+                    tokens: staysKnown ? [Self.kept, Token("gone", .finance, "g")] : [Self.kept])
                 let response = try #require(try await client.response())
                 #expect(response.status == (staysKnown ? 503 : 401), "\(response.body)")
                 #expect(response.json.reason == (staysKnown ? "overloaded" : "unauthenticated"))

@@ -10,14 +10,8 @@ import Testing
 extension ServerTests {
     /// What becomes of connections that are open when a token comes to open another ledger.
     @Suite struct MovedTokens {
-        private static func token(_ name: String, _ secrets: String...) -> Token {
-            Token(
-                name: name, roles: [.game, .finance],
-                digests: secrets.map { Digest(sha256: SHA256.hash(Array($0.utf8))) })
-        }
-
-        private static let kept = token("kept", "k")
-        private static let gone = token("gone", "g")
+        private static let kept = Token("kept", [.game, .finance], "k")
+        private static let gone = Token("gone", [.game, .finance], "g")
 
         /// The same, where it opens one ledger alone.
         private static func bound(_ ledger: String) -> Token {
@@ -38,18 +32,9 @@ extension ServerTests {
                 beside: [TestServer.Other(name: "second", app: second)], logs: logs, body)
         }
 
-        private struct Refused: Error {}
-
-        /// A connection that has authenticated.
-        private func connect(_ server: TestServer, _ secret: String) async throws -> RawClient {
-            let client = try await server.connect()
-            if try await client.ask(Requests.authenticate(secret)).reason != nil { throw Refused() }
-            return client
-        }
-
         /// What a player has of the currency in each ledger.
         private func gems(_ server: TestServer, _ account: String) async throws -> [String: Int] {
-            let client = try await connect(server, "k")
+            let client = try await server.connect(as: "k")
             var gems: [String: Int] = [:]
             for ledger in ["main", "second"] {
                 let balance = Requests.call("balance", "{\"account\":\"\(account)\",\"ledger\":\"\(ledger)\"}")
@@ -64,7 +49,7 @@ extension ServerTests {
             try await TestServer.run(
                 tokens: [Self.kept, Self.gone], beside: [TestServer.Other(name: "second", app: second)]
             ) { server in
-                let client = try await connect(server, "g")
+                let client = try await server.connect(as: "g")
                 func ask(_ method: String, _ params: String, of ledger: String) -> String {
                     Requests.call(method, "{\(params),\"ledger\":\"\(ledger)\"}")
                 }
@@ -82,7 +67,7 @@ extension ServerTests {
                 let word = try JSON(try #require(try await client.line()))
                 #expect(word["id"].isNull && word.reason == "outcome_unknown" && word.isRetryable == false)
                 #expect(try await client.line() == nil)
-                let other = try await connect(server, "k")
+                let other = try await server.connect(as: "k")
                 for ledger in ["main", "second"] {
                     let balance = try await other.ask(ask("balance", #""account":"a""#, of: ledger))
                     #expect(balance.result["balances"].count == 0, "\(ledger)")
@@ -99,7 +84,7 @@ extension ServerTests {
             try await TestServer.run(
                 tokens: [Self.kept, bound], beside: [TestServer.Other(name: "second", app: second)]
             ) { server in
-                let client = try await connect(server, "g")
+                let client = try await server.connect(as: "g")
                 var moved = Self.gone
                 moved.ledger = LedgerName(former == "second" ? "main" : "second")
                 server.lines.reload(tokens: [Self.kept, moved])
@@ -115,9 +100,9 @@ extension ServerTests {
                     told += 1
                 }
                 #expect(told > 0)
-                let again = try await connect(server, "g")
+                let again = try await server.connect(as: "g")
                 #expect(try await again.ask(Requests.grant("g", "a", 1)).result["entry"].int != nil)
-                let other = try await connect(server, "k")
+                let other = try await server.connect(as: "k")
                 for ledger in ["main", "second"] {
                     let balance = try await other.ask(
                         Requests.call("balance", "{\"account\":\"a\",\"ledger\":\"\(ledger)\"}"))
@@ -161,7 +146,7 @@ extension ServerTests {
                 #expect(try await client.response()?.json.result["entries"].count == 0)
                 // At most the first of them was looked at before the connection was told.
                 while let response = try await client.response() { #expect(response.status == 409) }
-                let other = try await connect(server, "k")
+                let other = try await server.connect(as: "k")
                 for ledger in ["main", "second"] {
                     let balance = Requests.call("balance", "{\"account\":\"a\",\"ledger\":\"\(ledger)\"}")
                     #expect(try await other.ask(balance).result["balances"].count == 0, "\(ledger)")
@@ -177,14 +162,14 @@ extension ServerTests {
             try await TestServer.run(
                 tokens: [Self.kept, bound], beside: [TestServer.Other(name: "second", app: second)]
             ) { server in
-                let client = try await connect(server, "k")
+                let client = try await server.connect(as: "k")
                 var moved = bound
                 moved.ledger = LedgerName("second")
                 server.lines.reload(tokens: [Self.kept, moved])
                 try await client.send(Requests.authenticate("g") + "\n" + Requests.grant("g", "a", 1, id: "2") + "\n")
                 #expect(try JSON(try #require(try await client.line())).reason == nil)
                 while let line = try await client.line() { #expect(try JSON(line).reason != nil) }
-                let again = try await connect(server, "g")
+                let again = try await server.connect(as: "g")
                 #expect(try await again.ask(Requests.grant("g", "a", 1)).result["replayed"].bool == false)
             }
         }
@@ -208,7 +193,7 @@ extension ServerTests {
                 moved.ledger = LedgerName("second")
                 server.lines.reload(tokens: [Self.kept, moved])
                 // Another's grant ends the wait.
-                let other = try await connect(server, "k")
+                let other = try await server.connect(as: "k")
                 let first = #"{"key":"k","account":"b","currency":"gems","amount":1,"ledger":"main"}"#
                 #expect(try await other.ask(Requests.call("grant", first)).reason == nil)
                 #expect(try await client.response()?.json.result["entries"].count == 1, "its token has not moved")
@@ -233,7 +218,7 @@ extension ServerTests {
             try await TestServer.run(
                 tokens: [Self.kept, bound], beside: [TestServer.Other(name: "second", app: second)]
             ) { server in
-                let client = try await connect(server, "g")
+                let client = try await server.connect(as: "g")
                 server.lines.reload(tokens: [Self.kept, Self.gone])
                 for ledger in ["main", "second"] {
                     let balance = Requests.call("balance", "{\"account\":\"a\",\"ledger\":\"\(ledger)\"}")
@@ -363,7 +348,7 @@ extension ServerTests {
 
         @Test func aConnectionThatEndsForAMoveWaitsForNothingNew() async throws {
             try await serve { server in
-                let client = try await connect(server, "k")
+                let client = try await server.connect(as: "k")
                 let wait = #"{"after":0,"waitMilliseconds":30000,"ledger":"main"}"#
                 try await client.send(Requests.call("journal", wait, id: 2) + "\n")
                 try await server.letEventLoopsRead()

@@ -312,25 +312,15 @@ import Testing
 extension ServerTests {
     /// A node's connection to the one that leads: it asks in the name of others.
     @Suite struct ClientsOfNodes {
-        private static func token(
-            _ name: String, _ roles: Roles, _ change: (inout Token.Limits) -> Void = { _ in }
-        ) -> Token {
-            var limits = Token.Limits()
-            change(&limits)
-            return Token(
-                name: name, roles: roles, digests: [Digest(sha256: SHA256.hash(Array("\(name)'s".utf8)))],
-                limits: limits)
-        }
-
         private static func greeting(_ token: String, for client: String) -> String {
             Requests.call("authenticate", #"{"token":"\#(token)","client":"\#(client)","direct":true}"#)
         }
 
         @Test func aNodeAsksInTheNameOfItsClientsAndMayNoMoreThanThose() async throws {
             let tokens = [
-                Self.token("node", .admin), Self.token("game", .game),
-                Self.token("reader", .admin) { $0.isReadOnly = true },
-                Self.token("few", .game) { $0.grantsPerDay = [CurrencyCode("gems")!: 5] },
+                Token("node", .admin, "node's"), Token("game", .game, "game's"),
+                Token("reader", .admin, "reader's") { $0.isReadOnly = true },
+                Token("few", .game, "few's") { $0.grantsPerDay = [CurrencyCode("gems")!: 5] },
             ]
             let logs = LogCapture()
             try await TestServer.run(tokens: tokens, logs: logs) { server in
@@ -361,8 +351,8 @@ extension ServerTests {
         @Test(arguments: [("game's", "game"), ("reader's", "game"), ("node's", "nobody"), ("wrong", "game")])
         func nobodyElseAsksInTheNameOfOthers(token: String, client: String) async throws {
             let tokens = [
-                Self.token("node", .admin), Self.token("game", .game),
-                Self.token("reader", .admin) { $0.isReadOnly = true },
+                Token("node", .admin, "node's"), Token("game", .game, "game's"),
+                Token("reader", .admin, "reader's") { $0.isReadOnly = true },
             ]
             let logs = LogCapture()
             try await TestServer.run(tokens: tokens, logs: logs) { server in

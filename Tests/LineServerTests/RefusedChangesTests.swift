@@ -41,13 +41,13 @@ import Testing
         let lines = (1...4).map { Requests.grant("\($0)", "a", 1, id: "\($0)") } + [Requests.balance("a", id: "5")]
         #expect(transcript.send(lines.joined(separator: "\n")) == ["grant 1"])
         #expect(transcript.answers(Self.unavailable) == ["1 storage_unavailable"])
-        #expect(transcript.state.refusing?.time == 1)
+        #expect(transcript.state.refusing?.number == 1)
         transcript.change { $0.turn.begin(lines: 2) }
         #expect(transcript.operations() == [])
         #expect(transcript.replies() == ["2 storage_unavailable", "3 storage_unavailable"])
         transcript.change { $0.turn.begin(lines: 9) }
         #expect(transcript.operations() == ["balance a"] && transcript.replies() == ["4 storage_unavailable"])
-        #expect(transcript.state.refusing?.time == 1, "its client has an answer to come")
+        #expect(transcript.state.refusing?.number == 1, "its client has an answer to come")
         #expect(transcript.send(Requests.grant("6", "a", 1, id: "6")) == [])
         #expect(transcript.answers(Self.done) == ["5", "6 storage_unavailable"])
         #expect(transcript.state.refusing == nil)
@@ -65,7 +65,7 @@ import Testing
         #expect(transcript.answers(Self.unavailable) == ["1 storage_unavailable"])
         for (grant, number) in zip(grants, 2...) {
             transcript.unread -= grant.utf8.count + 1
-            #expect(transcript.state.refusing?.time == 1)
+            #expect(transcript.state.refusing?.number == 1)
             #expect(transcript.send(grant) == [])
             #expect(transcript.replies() == ["\(number) storage_unavailable"])
         }
@@ -83,7 +83,7 @@ import Testing
         #expect(transcript.send(lines.joined(separator: "\n")) == ["grant 1", "balance a"])
         #expect(transcript.answers(Self.unavailable) == ["1 storage_unavailable"])
         transcript.change { $0.turn.begin(lines: 9) }
-        #expect(transcript.state.refusing?.time == 1 && transcript.state.refusing?.behind == 0)
+        #expect(transcript.state.refusing?.number == 1 && transcript.state.refusing?.behind == 0)
         transcript.send(Requests.grant("4", "a", 1, id: "4"))
         transcript.send(Requests.grant("5", "a", 1, id: "5"))
         #expect(transcript.state.refusing?.behind == 2)

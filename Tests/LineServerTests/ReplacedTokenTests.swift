@@ -10,31 +10,16 @@ import Testing
 extension ServerTests {
     /// What becomes of connections that are open when the tokens are replaced.
     @Suite struct ReplacedTokens {
-        private static func token(_ name: String, _ secrets: String...) -> Token {
-            Token(
-                name: name, roles: [.game, .finance],
-                digests: secrets.map { Digest(sha256: SHA256.hash(Array($0.utf8))) })
-        }
-
-        private static let kept = token("kept", "k")
-        private static let gone = token("gone", "g")
-
-        private struct Refused: Error {}
-
-        /// A connection that has authenticated.
-        private func connect(_ server: TestServer, _ secret: String) async throws -> RawClient {
-            let client = try await server.connect()
-            if try await client.ask(Requests.authenticate(secret)).reason != nil { throw Refused() }
-            return client
-        }
+        private static let kept = Token("kept", [.game, .finance], "k")
+        private static let gone = Token("gone", [.game, .finance], "g")
 
         @Test func whoseTokenIsGoneHasAStrangersTimeAndIsToldSo() async throws {
             try await TestServer.run(
                 tokens: [Self.kept, Self.gone], limits: { $0.unauthenticatedMilliseconds = 500 }
             ) { server in
-                let silent = try await connect(server, "g")
-                let returning = try await connect(server, "g")
-                let known = try await connect(server, "k")
+                let silent = try await server.connect(as: "g")
+                let returning = try await server.connect(as: "g")
+                let known = try await server.connect(as: "k")
                 // Longer than a stranger's time.
                 try await Task.sleep(for: .milliseconds(700))
                 server.lines.reload(tokens: [Self.kept])
@@ -53,11 +38,11 @@ extension ServerTests {
                 let wait = Requests.journal(after: 0, wait: 30_000, id: "2") + "\n"
                 var waiting: [RawClient] = []
                 for _ in 0..<4 {
-                    let client = try await connect(server, "g")
+                    let client = try await server.connect(as: "g")
                     try await client.send(wait)
                     waiting.append(client)
                 }
-                let other = try await connect(server, "k")
+                let other = try await server.connect(as: "k")
                 try await other.send(wait)
                 try await server.letEventLoopsRead()
                 let replaced = ContinuousClock.now
@@ -69,7 +54,7 @@ extension ServerTests {
                 }
                 #expect(replaced.duration(to: .now) < .seconds(5))
                 // Whose token is still there waits on.
-                let writer = try await connect(server, "k")
+                let writer = try await server.connect(as: "k")
                 #expect(try await writer.ask(Requests.grant("g", "a", 1)).reason == nil)
                 #expect(try await other.lines(1).map { try JSON($0).result["entries"].count } == [1])
             }
@@ -78,8 +63,8 @@ extension ServerTests {
         /// However the token is worth less.
         @Test func whoMayDoLessIsToldNothingNewByAReadThatWaits() async throws {
             try await TestServer.run(tokens: [Self.kept, Self.gone]) { server in
-                let (client, other) = (try await connect(server, "g"), try await connect(server, "k"))
-                let writer = try await connect(server, "k")
+                let (client, other) = (try await server.connect(as: "g"), try await server.connect(as: "k"))
+                let writer = try await server.connect(as: "k")
                 for waiting in [client, other] {
                     try await waiting.send(Requests.journal(after: 0, wait: 30_000) + "\n")
                 }
@@ -98,8 +83,8 @@ extension ServerTests {
         @Test(arguments: 0..<5)
         func whatStandsBehindAReadIsNotCarriedOutWhereATokenMayDoLess(way: Int) async throws {
             try await TestServer.run(tokens: [Self.kept, Self.gone]) { server in
-                let client = try await connect(server, "g")
-                let other = try await connect(server, "k")
+                let client = try await server.connect(as: "g")
+                let other = try await server.connect(as: "k")
                 var grants = (0..<20).map { Requests.grant("g\($0)", "a", 1) }
                 // Who it is by now says nothing of who asked.
                 if way == 4 { grants.append(Requests.authenticate("k")) }
@@ -115,7 +100,7 @@ extension ServerTests {
                 }
                 server.lines.reload(tokens: [Self.kept] + (way % 4 == 0 ? [] : [less]))
                 #expect(try await client.line() == nil)
-                let writer = try await connect(server, "k")
+                let writer = try await server.connect(as: "k")
                 let balance = try await writer.ask(Requests.balance("a"))
                 #expect(balance.result["balances"].count == 0, "\(balance.result)")
                 // Whose token is as before waits on.
@@ -127,14 +112,14 @@ extension ServerTests {
         /// It has been somebody else, of whom nothing has changed.
         @Test func whoIsAnotherByItselfGoesOnThroughAReload() async throws {
             try await TestServer.run(tokens: [Self.kept, Self.gone]) { server in
-                let client = try await connect(server, "g")
+                let client = try await server.connect(as: "g")
                 #expect(try await client.ask(Requests.authenticate("k")).reason == nil)
                 let lines = [Requests.journal(after: 0, wait: 30_000), Requests.grant("g", "a", 1)]
                 try await client.send(lines.joined(separator: "\n") + "\n")
                 try await server.letEventLoopsRead()
                 server.lines.reload(tokens: [Self.kept, Self.gone])
                 try await server.letEventLoopsRead()
-                #expect(try await connect(server, "k").ask(Requests.grant("h", "a", 1)).reason == nil)
+                #expect(try await server.connect(as: "k").ask(Requests.grant("h", "a", 1)).reason == nil)
                 #expect(try await client.lines(2).count == 2)
             }
         }
@@ -182,18 +167,18 @@ extension ServerTests {
                 }
             ) { server in
                 var old: [RawClient] = []
-                for _ in 0..<5 { old.append(try await connect(server, "g")) }
-                var known = [try await connect(server, "k")]
+                for _ in 0..<5 { old.append(try await server.connect(as: "g")) }
+                var known = [try await server.connect(as: "k")]
                 let late = try await server.connect()
                 #expect(try JSON(try #require(try await late.line())).reason == "overloaded", "every place is taken")
                 server.lines.reload(tokens: [Self.kept])
                 try #require(
                     try await eventually {
-                        guard let client = try? await connect(server, "k") else { return false }
+                        guard let client = try? await server.connect(as: "k") else { return false }
                         known.append(client)
                         return true
                     })
-                for _ in 0..<4 { known.append(try await connect(server, "k")) }
+                for _ in 0..<4 { known.append(try await server.connect(as: "k")) }
                 for client in old {
                     #expect(try JSON(try #require(try await client.line())).reason == "overloaded", "it was put out")
                 }
@@ -203,12 +188,15 @@ extension ServerTests {
 
         @Test func whoseTokenHasAnotherNameIsCountedUnderThat() async throws {
             try await TestServer.run(
-                tokens: [Self.token("a", "moves"), Self.token("b", "b")], limits: { $0.connectionsPerNameMax = 1 }
+                tokens: [Token("a", [.game, .finance], "moves"), Token("b", [.game, .finance], "b")],
+                limits: { $0.connectionsPerNameMax = 1 }
             ) { server in
-                let client = try await connect(server, "moves")
-                server.lines.reload(tokens: [Self.token("a", "a"), Self.token("b", "b", "moves")])
+                let client = try await server.connect(as: "moves")
+                server.lines.reload(tokens: [
+                    Token("a", [.game, .finance], "a"), Token("b", [.game, .finance], "b", "moves"),
+                ])
                 // Though it says nothing.
-                #expect(try await eventually { (try? await connect(server, "a")) != nil })
+                #expect(try await eventually { (try? await server.connect(as: "a")) != nil })
                 let other = try await server.connect()
                 #expect(try await other.ask(Requests.authenticate("b")).reason == "overloaded")
                 #expect(try await client.ask(Requests.grant("g", "p", 1)).reason == nil)
@@ -219,11 +207,14 @@ extension ServerTests {
 
         @Test func whoseNewNameHasNoPlaceLeftIsAStranger() async throws {
             try await TestServer.run(
-                tokens: [Self.token("a", "moves"), Self.token("b", "b")], limits: { $0.connectionsPerNameMax = 1 }
+                tokens: [Token("a", [.game, .finance], "moves"), Token("b", [.game, .finance], "b")],
+                limits: { $0.connectionsPerNameMax = 1 }
             ) { server in
-                let moved = try await connect(server, "moves")
-                let there = try await connect(server, "b")
-                server.lines.reload(tokens: [Self.token("a", "a"), Self.token("b", "b", "moves")])
+                let moved = try await server.connect(as: "moves")
+                let there = try await server.connect(as: "b")
+                server.lines.reload(tokens: [
+                    Token("a", [.game, .finance], "a"), Token("b", [.game, .finance], "b", "moves"),
+                ])
                 #expect(try await moved.ask(Requests.balance("p")).reason == "unauthenticated")
                 #expect(try await there.ask(Requests.balance("p")).reason == nil)
                 #expect(try await moved.ask(Requests.authenticate("a")).reason == nil)
@@ -235,7 +226,7 @@ extension ServerTests {
             try await TestServer.run(
                 store: store, tokens: [Self.kept, Self.gone], limits: { $0.requestsInFlightMax = 10 }
             ) { server in
-                let client = try await connect(server, "g")
+                let client = try await server.connect(as: "g")
                 store.hold()
                 try await client.send((0..<30).map { Requests.grant("g\($0)", "a", 1) + "\n" }.joined())
                 #expect(try await eventually { store.waiting == 1 })

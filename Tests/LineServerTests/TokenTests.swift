@@ -11,29 +11,12 @@ import Testing
 extension ServerTests {
     /// What a token opens, how much, and what is said of who wants more.
     @Suite struct Tokens {
-        private static func token(
-            _ name: String, _ roles: Roles, _ secrets: [String], _ change: (inout Token.Limits) -> Void = { _ in }
-        ) -> Token {
-            var limits = Token.Limits()
-            change(&limits)
-            return Token(
-                name: name, roles: roles, digests: secrets.map { Digest(sha256: SHA256.hash(Array($0.utf8))) },
-                limits: limits)
-        }
-
         private static func atomicGrants(_ key: String, _ amounts: [(String, Int)]) -> String {
             let operations = amounts.map {
                 #"{"method":"grant","params":{"account":"a","currency":"\#($0.0)","amount":\#($0.1)}}"#
             }
             return Requests.call(
                 "atomic", #"{"key":"\#(key)","operations":[\#(operations.joined(separator: ","))]}"#)
-        }
-
-        private func client(_ server: TestServer, _ secret: String) async throws -> RawClient {
-            let client = try await server.connect()
-            let greeting = try await client.ask(Requests.authenticate(secret))
-            try #require(greeting.reason == nil)
-            return client
         }
 
         @Test func namesInCertificatesAreComparedByteForByte() {
@@ -47,8 +30,8 @@ extension ServerTests {
 
         @Test func theNameOfATokenStandsWithEachEntryThatItAskedFor() async throws {
             let tokens = [
-                Self.token("eu-game-1", [.game, .finance], ["old secret", "new secret"]),
-                Self.token("us-game-1", .game, ["another secret"]),
+                Token("eu-game-1", [.game, .finance], "old secret", "new secret"),
+                Token("us-game-1", .game, "another secret"),
             ]
             try await TestServer.run(tokens: tokens) { server in
                 let client = try await server.connect()
@@ -86,20 +69,20 @@ extension ServerTests {
 
         @Test func limitsOfATokenHold() async throws {
             let tokens = [
-                Self.token("reader", .admin, ["r"]) { $0.isReadOnly = true },
-                Self.token("gems", .game, ["g"]) { $0.currencies = [CurrencyCode("gems")!] },
-                Self.token("all", .admin, ["a"]),
+                Token("reader", .admin, "r") { $0.isReadOnly = true },
+                Token("gems", .game, "g") { $0.currencies = [CurrencyCode("gems")!] },
+                Token("all", .admin, "a"),
             ]
             let logs = LogCapture()
             try await TestServer.run(tokens: tokens, logs: logs) { server in
-                let reader = try await client(server, "r")
+                let reader = try await server.connect(as: "r")
                 #expect(try await reader.ask(Requests.balance("a")).result["account"].string == "a")
                 let grant = try await reader.ask(Requests.grant("1", "a", 1))
                 #expect(
                     grant.reason == "forbidden" && grant["error"]["message"].string?.contains("may only read") == true)
                 #expect(try await reader.ask(Requests.call("forget", #"{"account":"a"}"#)).reason == "forbidden")
 
-                let gems = try await client(server, "g")
+                let gems = try await server.connect(as: "g")
                 #expect(try await gems.ask(Requests.grant("2", "a", 7)).reason == nil)
                 for line in [
                     Requests.grant("3", "a", 1, of: "tickets"), Requests.spend("3", "a", 1, of: "tickets"),
@@ -114,7 +97,7 @@ extension ServerTests {
                         "\(line)")
                 }
                 // Nothing of it stands under the key.
-                let all = try await client(server, "a")
+                let all = try await server.connect(as: "a")
                 #expect(try await all.ask(Requests.grant("3", "a", 1, of: "tickets")).reason == nil)
                 let balances = try await all.ask(Requests.balance("a")).result["balances"]
                 #expect(balances["gems"]["available"].int == 7 && balances["tickets"]["available"].int == 1)
@@ -126,11 +109,11 @@ extension ServerTests {
         @Test func moreRequestsThanATokenMaySendInASecondAreOverloadedOnAllItsConnections() async throws {
             let time = NIOLockedValueBox<UInt64>(5_000_000_000)
             let tokens = [
-                Self.token("slow", .game, ["s"]) { $0.requestsPerSecond = 4 }, Self.token("fast", .game, ["f"]),
+                Token("slow", .game, "s") { $0.requestsPerSecond = 4 }, Token("fast", .game, "f"),
             ]
             try await TestServer.run(tokens: tokens, clock: { time.withLockedValue { $0 } }) { server in
-                let (one, two) = (try await client(server, "s"), try await client(server, "s"))
-                let fast = try await client(server, "f")
+                let (one, two) = (try await server.connect(as: "s"), try await server.connect(as: "s"))
+                let fast = try await server.connect(as: "f")
                 for key in 0..<3 { #expect(try await one.ask(Requests.grant("\(key)", "a", 1)).reason == nil) }
                 let replies = try await two.ask([Requests.grant("3", "a", 1), Requests.grant("4", "a", 1)])
                 #expect(replies[0].reason == nil && replies[1].reason == "overloaded")
@@ -148,10 +131,10 @@ extension ServerTests {
         @Test func aTokenWhoseRequestsASecondAreReplacedHasUsedUpWhatItHadUsedUp() async throws {
             let time = NIOLockedValueBox<UInt64>(5_000_000_000)
             func tokens(_ perSecond: Int64?) -> [Token] {
-                [Self.token("slow", .game, ["s"]) { $0.requestsPerSecond = perSecond }]
+                [Token("slow", .game, "s") { $0.requestsPerSecond = perSecond }]
             }
             try await TestServer.run(tokens: tokens(2), clock: { time.withLockedValue { $0 } }) { server in
-                let slow = try await client(server, "s")
+                let slow = try await server.connect(as: "s")
                 func reasons() async throws -> [String?] {
                     try await slow.ask((0..<3).map { _ in Requests.balance("a") }).map(\.reason)
                 }
@@ -168,13 +151,13 @@ extension ServerTests {
         @Test func aTokenHasItsShareHoweverManyConnectionsAnotherHas() async throws {
             let store = FaultyStore()
             let tokens = [
-                Self.token("many", .game, ["m"]) { $0.share = 1 }, Self.token("one", .game, ["o"]) { $0.share = 3 },
+                Token("many", .game, "m") { $0.share = 1 }, Token("one", .game, "o") { $0.share = 3 },
             ]
             try await TestServer.run(store: store, tokens: tokens) { server in
-                let first = try await client(server, "m")
-                let one = try await client(server, "o")
+                let first = try await server.connect(as: "m")
+                let one = try await server.connect(as: "o")
                 var many: [RawClient] = []
-                for _ in 0..<20 { many.append(try await client(server, "m")) }
+                for _ in 0..<20 { many.append(try await server.connect(as: "m")) }
                 store.hold()
                 try await first.send(Requests.grant("first", "a", 1) + "\n")
                 #expect(try await eventually { store.waiting == 1 })
@@ -197,11 +180,11 @@ extension ServerTests {
             let midnight: Int64 = 20_000 * 86_400_000
             let time = NIOLockedValueBox(midnight - 1)
             let tokens = [
-                Self.token("shop", .game, ["s"]) { $0.grantsPerDay = [CurrencyCode("gems")!: 100] },
-                Self.token("all", .game, ["a"]),
+                Token("shop", .game, "s") { $0.grantsPerDay = [CurrencyCode("gems")!: 100] },
+                Token("all", .game, "a"),
             ]
             try await TestServer.run(tokens: tokens, now: { time.withLockedValue { $0 } }) { server in
-                let (shop, again) = (try await client(server, "s"), try await client(server, "s"))
+                let (shop, again) = (try await server.connect(as: "s"), try await server.connect(as: "s"))
                 #expect(try await shop.ask(Requests.grant("1", "a", 60)).reason == nil)
                 // A repeat, and what the ledger refuses, take nothing.
                 for _ in 0..<3 {
@@ -215,7 +198,7 @@ extension ServerTests {
                 let both = Self.atomicGrants("3", [("gems", 1), ("tickets", 9)])
                 #expect(try await again.ask(both).reason == "forbidden")
                 #expect(try await again.ask(Requests.grant("3", "a", 9, of: "tickets")).reason == nil)
-                let other = try await client(server, "a")
+                let other = try await server.connect(as: "a")
                 #expect(try await other.ask(Requests.grant("4", "a", 500)).reason == nil)
                 time.withLockedValue { $0 = midnight }
                 #expect(try await shop.ask(Self.atomicGrants("5", [("gems", 50), ("gems", 50)])).reason == nil)
@@ -227,31 +210,32 @@ extension ServerTests {
 
         @Test func tokensAreReplacedWhileConnectionsAreOpen() async throws {
             let before = [
-                Self.token("a", .game, ["old"]) { $0.grantsPerDay = [CurrencyCode("gems")!: 10] },
-                Self.token("b", .game, ["b"]),
-                Self.token("c", .finance, ["c"]),
+                Token("a", .game, "old") { $0.grantsPerDay = [CurrencyCode("gems")!: 10] },
+                Token("b", .game, "b"),
+                Token("c", .finance, "c"),
             ]
             try await TestServer.run(tokens: before) { server in
                 let (old, gone, changed) = (
-                    try await client(server, "old"), try await client(server, "b"), try await client(server, "c")
+                    try await server.connect(as: "old"), try await server.connect(as: "b"),
+                    try await server.connect(as: "c")
                 )
                 #expect(try await old.ask(Requests.grant("1", "a", 6)).reason == nil)
                 #expect(try await changed.ask(Requests.grant("2", "a", 1)).reason == "forbidden")
                 server.lines.reload(tokens: [
-                    Self.token("a", .game, ["old", "new"]) { $0.grantsPerDay = [CurrencyCode("gems")!: 10] },
-                    Self.token("c", .game, ["c"]),
+                    Token("a", .game, "old", "new") { $0.grantsPerDay = [CurrencyCode("gems")!: 10] },
+                    Token("c", .game, "c"),
                 ])
                 // Its connection goes on, and what it has used of its limit is used.
                 #expect(try await old.ask(Requests.grant("3", "a", 5)).reason == "forbidden")
                 #expect(try await old.ask(Requests.grant("3", "a", 4)).reason == nil)
-                let new = try await client(server, "new")
+                let new = try await server.connect(as: "new")
                 #expect(try await new.ask(Requests.grant("4", "a", 1)).reason == "forbidden")
                 #expect(try await gone.ask(Requests.balance("a")).reason == "unauthenticated")
                 #expect(try await changed.ask(Requests.grant("5", "a", 1)).reason == nil)
                 // What cannot be read changes nothing.
                 server.lines.reload(failing: CocoaError(.fileReadNoSuchFile))
                 #expect(try await old.ask(Requests.balance("a")).reason == nil)
-                server.lines.reload(tokens: [Self.token("a", .game, ["new"])])
+                server.lines.reload(tokens: [Token("a", .game, "new")])
                 #expect(try await old.ask(Requests.balance("a")).reason == "unauthenticated")
                 #expect(try await new.ask(Requests.balance("a")).result["balances"]["gems"]["available"].int == 11)
             }
@@ -259,13 +243,13 @@ extension ServerTests {
 
         @Test func whatWasGrantedTodayCountsUnderANameWhateverLimitItHad() async throws {
             func shop(_ max: Int64?) -> Token {
-                Self.token("shop", .game, ["s"]) { limits in
+                Token("shop", .game, "s") { limits in
                     if let max { limits.grantsPerDay = [CurrencyCode("gems")!: max] }
                 }
             }
-            let other = Self.token("other", .game, ["o"])
+            let other = Token("other", .game, "o")
             try await TestServer.run(tokens: [shop(nil), other]) { server in
-                let first = try await client(server, "s")
+                let first = try await server.connect(as: "s")
                 #expect(try await first.ask(Requests.grant("1", "a", 60)).reason == nil)
                 // What was refused, or was granted before, counts for nothing.
                 #expect(try await first.ask(Requests.grant("n", "a", 60, of: "none")).reason == "unknown_currency")
@@ -277,7 +261,7 @@ extension ServerTests {
                 // Nor is it forgotten where the name is taken away for a while.
                 server.lines.reload(tokens: [other])
                 server.lines.reload(tokens: [shop(100), other])
-                let second = try await client(server, "s")
+                let second = try await server.connect(as: "s")
                 #expect(try await second.ask(Requests.grant("3", "a", 11)).reason == "forbidden")
                 #expect(try await second.ask(Requests.grant("3", "a", 10)).reason == nil)
             }
@@ -287,7 +271,7 @@ extension ServerTests {
         @Test func whoSendsOneWrongTokenAfterTheOtherIsNotListenedTo() async throws {
             let logs = LogCapture()
             try await TestServer.run(
-                tokens: [Self.token("a", .game, ["right"])], logs: logs,
+                tokens: [Token("a", .game, "right")], logs: logs,
                 limits: { $0.noticeMilliseconds = 3_600_000 }
             ) { server in
                 for round in 0..<334 {
@@ -310,7 +294,7 @@ extension ServerTests {
         }
 
         @Test func onlyWhoHasAuthenticatedSendsLongLines() async throws {
-            try await TestServer.run(tokens: [Self.token("a", .game, ["right"])]) { server in
+            try await TestServer.run(tokens: [Token("a", .game, "right")]) { server in
                 let members = (1...1_000).map { Requests.grant("g\($0)", "a", 1, id: "\($0)") }
                 let batch = "[\(members.joined(separator: ","))]"
                 let client = try await server.connect()
@@ -328,8 +312,8 @@ extension ServerTests {
 
         @Test func nobodyWritesALineOfTheLogByThemselves() async throws {
             let logs = LogCapture()
-            try await TestServer.run(tokens: [Self.token("pipeline", .purchases, ["p"])], logs: logs) { server in
-                let pipeline = try await client(server, "p")
+            try await TestServer.run(tokens: [Token("pipeline", .purchases, "p")], logs: logs) { server in
+                let pipeline = try await server.connect(as: "p")
                 let member = #""x\n2026-01-01 notice: refused token=\"admin\" \u001b[2J":1"#
                 let parts = [#"{"alg":"ES256",\#(member),\#(member)}"#, "{}", "signature"].map { part in
                     Data(part.utf8).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_")
@@ -349,11 +333,11 @@ extension ServerTests {
             let logs = LogCapture()
             let forged = try forger.transaction(1)
             try await TestServer.run(
-                tokens: [Self.token("pipeline", .purchases, ["p"])], verifier: app.verifier, logs: logs
+                tokens: [Token("pipeline", .purchases, "p")], verifier: app.verifier, logs: logs
             ) { server in
                 let stranger = try await server.connect()
                 #expect(try await stranger.ask(Requests.balance("a")).reason == "unauthenticated")
-                let client = try await client(server, "p")
+                let client = try await server.connect(as: "p")
                 #expect(try await client.ask(Requests.credit(forged, account: "a")).reason == "verification_failed")
                 #expect(try await client.ask(Requests.spend("s", "a", 1)).reason == "forbidden")
             }

@@ -34,7 +34,7 @@ struct ClientIdentity {
     private var generation: Int
     /// Of those of the table, the one in which the connection was made.
     private let begun: Int
-    /// Who has approved what it asked, and by what: some of it may not be carried out yet.
+    /// Who has approved what it asked, by what, and who it was then: some of it may not be carried out yet.
     private var approvers: [(credential: Credential, holder: TokenHolder, asker: Credential?)] = []
     private var wrongTokens = 0
     /// Tokens that were to approve something and were none. Over HTTP they count as long as the connection is there.
@@ -99,7 +99,8 @@ struct ClientIdentity {
     mutating func approver(by approval: String, of ledger: LedgerName?) -> Result<String, SecurityRefusal> {
         renew()
         guard let name = holder?.name else { return .failure(.noApproval("needs tokens, and the service has none")) }
-        guard !isGuessing, let other = tokens.holder(TokenTable.credential(approval)), let approver = other.name else {
+        let shown = TokenTable.credential(approval)
+        guard !isGuessing, let other = tokens.holder(shown), let approver = other.name else {
             wrongApprovals += 1
             return .failure(.unknownApproval)
         }
@@ -107,8 +108,8 @@ struct ClientIdentity {
         guard other.mayApprove(for: ledger) else {
             return .failure(.noApproval("must be a token with the role finance, which may do more than read"))
         }
-        if !approvers.contains(where: { $0.holder === other }) {
-            approvers.append((TokenTable.credential(approval), other, credential))
+        if !approvers.contains(where: { $0.credential == shown && $0.asker == credential }) {
+            approvers.append((shown, other, credential))
         }
         return .success(approver)
     }
@@ -131,7 +132,7 @@ struct ClientIdentity {
     }
 
     private mutating func become(_ holder: TokenHolder?, by credential: Credential?) {
-        if let before = self.holder, before !== holder, !former.contains(where: { $0.holder === before }) {
+        if let before = self.holder, before !== holder, !former.contains(where: { $0.credential == self.credential }) {
             former.append((self.credential, before))
         }
         self.holder = holder

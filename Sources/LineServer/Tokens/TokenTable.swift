@@ -6,7 +6,7 @@ import NIOConcurrencyHelpers
 import Synchronization
 
 /// By what a client has shown who it is.
-enum Credential: Sendable {
+enum Credential: Equatable, Sendable {
     /// The SHA-256 of a token.
     case token(Digest)
     /// The names in its certificate.

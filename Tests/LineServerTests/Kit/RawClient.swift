@@ -14,9 +14,11 @@ final class RawClient: @unchecked Sendable {
     /// Used by one call at a time.
     private var received: [UInt8] = []
 
-    /// - Parameter receiveBufferBytes: of the kernel, small where a test wants it full soon.
-    init(_ address: ServerAddress, receiveBufferBytes: Int32? = nil) async throws {
-        socket = try await RawClient.blocking { try RawClient.connect(address, receiveBufferBytes) }
+    /// - Parameters:
+    ///   - receiveBufferBytes: of the kernel, small where a test wants it full soon.
+    ///   - sendBufferBytes: the same.
+    init(_ address: ServerAddress, receiveBufferBytes: Int32? = nil, sendBufferBytes: Int32? = nil) async throws {
+        socket = try await RawClient.blocking { try RawClient.connect(address, receiveBufferBytes, sendBufferBytes) }
     }
 
     deinit { close(socket) }
@@ -27,14 +29,17 @@ final class RawClient: @unchecked Sendable {
         try await NIOThreadPool.singleton.runIfActive(body)
     }
 
-    private static func connect(_ address: ServerAddress, _ receiveBufferBytes: Int32?) throws -> Int32 {
+    private static func connect(
+        _ address: ServerAddress, _ receiveBufferBytes: Int32?, _ sendBufferBytes: Int32?
+    ) throws -> Int32 {
         let descriptor: Int32
         let result: Int32
         switch address {
         case .tcp(_, let port):
             descriptor = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-            if var bytes = receiveBufferBytes {
-                setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &bytes, socklen_t(MemoryLayout<Int32>.size))
+            for (option, bytes) in [(SO_RCVBUF, receiveBufferBytes), (SO_SNDBUF, sendBufferBytes)] {
+                guard var bytes else { continue }
+                setsockopt(descriptor, SOL_SOCKET, option, &bytes, socklen_t(MemoryLayout<Int32>.size))
             }
             var socketAddress = sockaddr_in()
             socketAddress.sin_family = sa_family_t(AF_INET)

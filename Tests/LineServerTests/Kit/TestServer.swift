@@ -31,8 +31,16 @@ struct TestServer {
         }
     }
 
-    func connect(receiveBufferBytes: Int32? = nil) async throws -> RawClient {
-        try await RawClient(address, receiveBufferBytes: receiveBufferBytes)
+    func connect(receiveBufferBytes: Int32? = nil, sendBufferBytes: Int32? = nil) async throws -> RawClient {
+        try await RawClient(address, receiveBufferBytes: receiveBufferBytes, sendBufferBytes: sendBufferBytes)
+    }
+
+    /// A connection that has authenticated.
+    func connect(as secret: String) async throws -> RawClient {
+        let client = try await connect()
+        let greeting = try await client.ask(Requests.authenticate(secret))
+        try #require(greeting.reason == nil)
+        return client
     }
 
     func connectHTTP() async throws -> HTTPClient { HTTPClient(try await RawClient(httpAddresses[0])) }
@@ -152,6 +160,15 @@ struct TestServer {
 }
 
 extension Token {
+    /// A token with these secrets, and with limits that may be changed.
+    init(_ name: String, _ roles: Roles, _ secrets: String..., limited: (inout Limits) -> Void = { _ in }) {
+        var limits = Limits()
+        limited(&limits)
+        self.init(
+            name: name, roles: roles, digests: secrets.map { Digest(sha256: SHA256.hash(Array($0.utf8))) },
+            limits: limits)
+    }
+
     /// A token of one role, whose name it has.
     init(token: String, role: Role, limits: Limits = Limits(), ledger: String? = nil) {
         self.init(
