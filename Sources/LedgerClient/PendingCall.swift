@@ -32,7 +32,8 @@ final class PendingCall: @unchecked Sendable {
 
     var hasEnded: Bool { end.isGiven }
 
-    /// Whether it may be sent: from here on it counts as sent.
+    /// Whether it may be sent: from here on it counts as sent, unless its connection ends before it is written
+    /// (``disconnectUnwritten(_:)``).
     func beginSending() -> Bool { end.whileOpen { wasSent = true } }
 
     func answer(_ reply: Result<[UInt8], WireError>) { end.give(.answered(reply)) }

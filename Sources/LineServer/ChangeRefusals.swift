@@ -2,42 +2,42 @@ import LedgerWire
 
 /// Whether changes are refused on a connection, because one before them was not carried out for want of the lead.
 ///
-/// Its client may have sent others before it could know that, and none of these is carried out: changes are refused
-/// until all that has come is answered, and the kernel has no more of it. What comes behind that is sent by a client
-/// that could know.
+/// Its client may have sent others before it could know that, and none of these is carried out that has come, if only
+/// its beginning: changes are refused until all is answered, and neither a part of a line nor anything in the kernel is
+/// left. What comes later was sent by a client that could know, or was under way in the network meanwhile.
 struct ChangeRefusals {
     /// From a refusal until changes are carried out again.
     struct Episode: Equatable {
         /// From 1.
         let number: Int
-        /// Bytes that had come when its client was told, and were not accepted yet; `nil` where that was not looked at.
-        var unaccepted: Int?
-        /// Whether a line was accepted since that came behind these.
-        var sendsOn = false
-        /// How many changes were refused of what came behind them.
-        var behind = 0
+        /// Bytes that had come when its client was told, and are not accepted yet; `nil` until that is looked at.
+        var backlogBytes: Int?
+        /// Whether a line was accepted that came behind these.
+        var hasNewLines = false
+        /// How many changes were refused of those that came behind them.
+        var newRefused = 0
     }
 
     /// `nil` where no changes are refused.
     private(set) var episode: Episode?
     private var episodes = 0
-    /// How often something was read, and how often until it was looked last what has come.
+    /// How often something was read from the connection, and its value at the last look.
     private var readings = 0
     private var readingsSeen: Int?
 
     /// Whether changes are refused.
-    var areOn: Bool { episode != nil }
+    var isActive: Bool { episode != nil }
 
     /// Whether a request is refused because a change before it was.
-    func refuse(_ message: Message) -> Bool {
-        guard areOn, case .success(let asked) = message.body, case .ledger(let request) = asked.request
+    func refuses(_ message: Message) -> Bool {
+        guard isActive, case .success(let asked) = message.body, case .ledger(let request) = asked.request
         else { return false }
         return request.changes
     }
 
     /// The client is told that a change was not carried out.
     mutating func begin() {
-        if areOn { return }
+        if isActive { return }
         episodes += 1
         episode = Episode(number: episodes)
     }
@@ -46,34 +46,33 @@ struct ChangeRefusals {
     mutating func noteReading() { readings &+= 1 }
 
     /// Whether it is to be looked how much had come when the client was told, before anything else is done.
-    var needFirstLook: Bool { areOn && episode?.unaccepted == nil }
+    var needsFirstLook: Bool { isActive && episode?.backlogBytes == nil }
 
     /// Whether it is to be looked, once the connection is quiet, if more has come.
-    var needLook: Bool { areOn && readingsSeen != readings }
+    var needsLook: Bool { isActive && readingsSeen != readings }
 
     /// It was looked how much has come.
     /// - Parameters:
-    ///   - unread: bytes of it that were not read.
-    ///   - unaccepted: bytes that were read, and not accepted.
-    ///   - isQuiet: whether all that was read is answered.
-    mutating func looked(unread: Int, unaccepted: Int, isQuiet: Bool) {
-        if needFirstLook {
-            episode?.unaccepted = unread + unaccepted
+    ///   - bytes: of that what is not accepted, read or not.
+    ///   - isQuiet: whether all lines that were read are answered.
+    mutating func noteUnaccepted(_ bytes: Int, isQuiet: Bool) {
+        if needsFirstLook {
+            episode?.backlogBytes = bytes
             return
         }
         readingsSeen = readings
-        if unread == 0 && isQuiet { (episode, readingsSeen) = (nil, nil) }
+        if bytes == 0 && isQuiet { (episode, readingsSeen) = (nil, nil) }
     }
 
     /// A line is accepted.
     mutating func noteAccepted(_ bytes: Int) {
-        guard let unaccepted = episode?.unaccepted else { return }
-        if unaccepted > 0 { episode?.unaccepted = unaccepted - bytes } else { episode?.sendsOn = true }
+        guard let backlog = episode?.backlogBytes else { return }
+        if backlog > 0 { episode?.backlogBytes = backlog - bytes } else { episode?.hasNewLines = true }
     }
 
     /// A change is refused that came behind one that was.
     mutating func noteRefused() {
-        if episode?.sendsOn == true { episode?.behind += 1 }
+        if episode?.hasNewLines == true { episode?.newRefused += 1 }
     }
 }
 

@@ -266,12 +266,11 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     /// connection ends, and its client makes another. Where it may do less than before, and what it may not do any more
     /// could be carried out later yet, the connection is closed: nothing of that is carried out.
     func renewIdentity() {
-        var hasLost = false
-        turn { hasLost = $0.renewIdentity() }
-        if hasLost {
-            if sessions.holdsBack { return cutOff() }
-            sessions.endWaits(forGood: false)
-        }
+        // Before anything more of it is handed on: that is done at the end of a turn.
+        let hasLostRights = state.renewIdentity()
+        if hasLostRights && (sessions.holdsBack || state.holdsBack) { return cutOff() }
+        turn { _ in }
+        if hasLostRights { sessions.endWaits(forGood: false) }
         if endsForMove() { return }
         guard context != nil, front == nil, state.holder == nil, service.connections.unseat(id) else { return }
         timeouts.beginAnew()
@@ -342,6 +341,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
             service.notices.note(kind, peer)
             closeNow()
         case .refusing:
+            service.notices.note(.changesRefused, peer)
             sessions.endWaits()
             end(because: .changesRefused, within: service.limits.unauthenticatedMilliseconds)
         }

@@ -188,8 +188,15 @@ struct ConnectionState {
     }
 
     /// The tokens were replaced: the client is from now on who its token or its certificate makes it, or nobody.
-    /// - Returns: whether what it asked before may be more than it may ask now.
-    mutating func renewIdentity() -> Bool { reception.takeLoss() }
+    /// - Returns: whether what was asked before may be more than may be asked now.
+    mutating func renewIdentity() -> Bool {
+        let hasLostRights = reception.takeLostRights()
+        if hasLostRights { route.passNothingOn() }
+        return hasLostRights
+    }
+
+    /// See ``RequestRoute/holdsBack``.
+    var holdsBack: Bool { route.holdsBack }
 
     /// See ``ClientIdentity/hasMoved``.
     var hasMoved: Bool { reception.hasMoved }
@@ -206,7 +213,7 @@ struct ConnectionState {
         replies.parent = parent
         reception.beginRequest()
         let refusal = reception.authenticate(by: credential, &turn)
-        reception.requestBegan()
+        reception.forgetFormer()
         return refusal ?? (reception.hasMoved ? .otherLedgerNow : nil)
     }
 
@@ -283,10 +290,10 @@ struct ConnectionState {
 
     /// What is to be done now; `nil` where nothing is. Asked until then.
     mutating func next(isWritable: Bool) -> Action? {
-        if route.refusals.needFirstLook { return .look }
+        if route.refusals.needsFirstLook { return .look }
         if let action = nextAction(isWritable) { return action }
         if case .closed = phase { return nil }
-        if route.refusals.needLook, isQuiet { return .look }
+        if route.refusals.needsLook, isQuiet { return .look }
         share.settle(replies.memoryBytes + input.room, unread: replies.unreadBytes, of: holder?.tenant)
         return nil
     }
@@ -294,7 +301,7 @@ struct ConnectionState {
     /// So many bytes have come, and were not read.
     mutating func looked(unread: Int) {
         let isQuiet = isQuiet
-        route.refusals.looked(unread: unread, unaccepted: input.bytes, isQuiet: isQuiet)
+        route.refusals.noteUnaccepted(unread + input.bytes, isQuiet: isQuiet)
     }
 
     private mutating func nextAction(_ isWritable: Bool) -> Action? {
@@ -399,6 +406,7 @@ struct ConnectionState {
         replies.beginAccepting()
         defer { turn.isLacking = turn.linesLeft == 0 && canAccept(isWritable) && hasLine }
         if route.isWaiting(for: replies.requests) { return }
+        if replies.isEmpty { reception.forgetFormer() }
         while turn.linesLeft > 0 && canAccept(isWritable) {
             if batch != nil {
                 if acceptNextOfBatch() { continue }
@@ -564,14 +572,15 @@ struct ConnectionState {
         }
     }
 
-    /// What is done with a request at once.
-    private enum Beginning {
+    /// What is done with a request when it is accepted.
+    private enum Disposition {
         case answered(Reply)
         /// It is handed on, and answered later.
         case submitted(isRead: Bool)
     }
 
-    private mutating func carryOut(_ message: Message, for target: Reception.Target) -> Beginning {
+    /// Answers a request, or hands it on.
+    private mutating func carryOut(_ message: Message, for target: Reception.Target) -> Disposition {
         switch message.body {
         case .failure(let error):
             noteInVain()
@@ -588,12 +597,12 @@ struct ConnectionState {
         }
     }
 
-    /// Hands a request to the ledger, or to the node that leads it.
+    /// Hands a request to the ledger, or to the node that leads it, unless it is refused before.
     private mutating func handOn(
         _ request: LedgerRequest, of message: Message, _ asked: Message.Asked
-    ) -> Beginning {
+    ) -> Disposition {
         body.note(request)
-        if route.refusals.refuse(message) {
+        if route.refusals.refuses(message) {
             route.refusals.noteRefused()
             return .answered(.error(.refusedBehind))
         }
@@ -625,7 +634,7 @@ struct ConnectionState {
         case .none, .refused: return true
         case .service: destination = .service
         case .ledger(let place):
-            if route.refusals.refuse(message) { return true }
+            if route.refusals.refuses(message) { return true }
             destination = self.destination(of: message, to: place)
         }
         return route.turn(to: destination, unanswered: replies.requests)

@@ -13,7 +13,7 @@ final class ConnectionTimeouts {
         case idleness
         /// It keeps memory for which others wait.
         case memory(NoticeKind)
-        /// It asks on and on while changes are refused, and nobody can know what it knows.
+        /// New changes come on and on while they are refused, so that it never comes to an end.
         case refusing
     }
 
@@ -42,7 +42,7 @@ final class ConnectionTimeouts {
     private var unreadBytes: Int?
     /// Whether a time was set for the client to give back memory that it keeps.
     private var isKeepingTimed = false
-    /// The same for refusals to be over.
+    /// Whether a time was set for changes not to be refused any more.
     private var areRefusalsTimed = false
     private var standing: () -> Standing? = { nil }
     private var kept: () -> Kept = { (nil, nil) }
@@ -63,7 +63,7 @@ final class ConnectionTimeouts {
     ///   - isStranger: whether it has to authenticate.
     ///   - standing: how it is; `nil` where it has ended.
     ///   - kept: what its client keeps.
-    ///   - refusing: since when changes are refused, and how many were (``ChangeRefusals/episode``).
+    ///   - refusing: what was refused since changes are; `nil` where they are not (``ChangeRefusals/episode``).
     ///   - overdue: told what was not done in time.
     func begin(
         isStranger: Bool, standing: @escaping () -> Standing?, kept: @escaping () -> Kept,
@@ -133,9 +133,11 @@ final class ConnectionTimeouts {
         areRefusalsTimed = true
         eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(limits.refusingMillisecondsMax)) { [weak self] in
             guard let self, self.standing() != nil else { return }
-            // What was under way when it was told has come by then.
-            let sendsOn = refusing().map { $0.number == before.number && before.sendsOn && $0.behind > before.behind }
-            if sendsOn == true { return overdue(.refusing) }
+            // What came within the first of these times may have been under way when the client was told.
+            let goesOn = refusing().map {
+                $0.number == before.number && before.hasNewLines && $0.newRefused > before.newRefused
+            }
+            if goesOn == true { return overdue(.refusing) }
             areRefusalsTimed = false
             watchRefusals()
         }

@@ -50,8 +50,11 @@ struct LedgerChoice {
         return refusal
     }
 
-    /// From now on requests that name no ledger are for this one, where it may be asked; `nil` changes nothing.
-    mutating func name(_ ledger: LedgerName?) { named = ledger ?? named }
+    /// From now on requests that name no ledger are for this one, where it may be asked. `nil` changes nothing, but for
+    /// who has a ledger of its own: where it comes to open others, its requests are for none that another has named.
+    mutating func name(_ ledger: LedgerName?, for holder: TokenHolder?) {
+        named = ledger ?? (holder?.ledger == nil ? named : nil)
+    }
 }
 
 extension LedgerRequest {

@@ -34,6 +34,8 @@ struct NoticeKind: Hashable, Sendable {
         "a client does not read its replies, and others wait for the memory: its connection is closed")
     static let lineUnfinished = notice(
         "a client does not end its line, and others wait for the memory: its connection is closed")
+    static let changesRefused = notice(
+        "a client goes on to ask for changes that are refused behind one that was: its connection is closed")
 
     // MARK: Requests that are refused
 

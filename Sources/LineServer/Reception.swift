@@ -58,8 +58,8 @@ struct Reception {
     /// Looks up anew who it is, where the tokens were replaced.
     mutating func renewIdentity() { client.renew() }
 
-    /// See ``ClientIdentity/takeLoss()``.
-    mutating func takeLoss() -> Bool { client.takeLoss() }
+    /// See ``ClientIdentity/takeLostRights()``.
+    mutating func takeLostRights() -> Bool { client.takeLostRights() }
 
     /// The client came with a certificate of these names, which was verified.
     /// - Returns: why it is not served; `nil` where it is, if only as somebody whom nobody knows yet.
@@ -96,8 +96,8 @@ struct Reception {
         choice = LedgerChoice(among: directory)
     }
 
-    /// It is known whose request it is.
-    mutating func requestBegan() { client.requestBegan() }
+    /// See ``ClientIdentity/forgetFormer()``.
+    mutating func forgetFormer() { client.forgetFormer() }
 
     // MARK: What it asks
 
@@ -156,7 +156,8 @@ struct Reception {
         of request: LedgerRequest, for ledger: LedgerName?, _ turn: inout ConnectionTurn
     ) -> Result<String?, SecurityRefusal> {
         guard case .adjust(let approved) = request else { return .success(nil) }
-        let approver = client.approver(by: approved.approval, of: ledger)
+        let approver = client.approver(
+            by: approved.approval, of: approved.adjustment.currency, in: ledger)
         if case .failure(let refusal) = approver {
             turn.noteInVain()
             noteRefusal(refusal, holder?.name)
@@ -180,7 +181,7 @@ struct Reception {
         guard let credential = TokenTable.credential(authentication) else {
             guard let holder else { return .error(.unauthenticated) }
             if let refusal = choice.refusal(of: ledger, for: holder) { return refuse(refusal, &turn) }
-            choice.name(ledger)
+            choice.name(ledger, for: holder)
             isDirect = authentication.isDirect
             return .authenticated(holder.identity)
         }
@@ -188,7 +189,7 @@ struct Reception {
             by: credential, unless: { [choice] in choice.refusal(of: ledger, for: $0) })
         {
         case .known(let identity):
-            choice.name(ledger)
+            choice.name(ledger, for: holder)
             isDirect = authentication.isDirect
             return .authenticated(identity)
         case .noSeat: return .error(.overloaded)

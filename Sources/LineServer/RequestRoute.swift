@@ -55,6 +55,13 @@ struct RequestRoute {
         }
     }
 
+    /// Whether another node may still be asked for what was accepted: it waits for what was passed on before, or for
+    /// answers of the ledger here, or a node that leads is sought for it.
+    var holdsBack: Bool { !relayed.isEmpty || !underWay.isEmpty || stranded.isWaiting }
+
+    /// What the ledger here has is not passed on, whatever it answers: who asked may not any more.
+    mutating func passNothingOn() { stranded.passNothingOn() }
+
     /// Whether requests are passed on to the node that leads.
     var isRelaying: Bool {
         switch destination {
@@ -121,7 +128,7 @@ struct RequestRoute {
     mutating func answered(_ answers: [Answer]) -> Answers {
         guard let leadPlace, case .ledger(let place) = destination else { return Answers(list: answers) }
         let haveWaited = stranded.isWaiting
-        let passesOn = !refusals.areOn
+        let passesOn = !refusals.isActive
         let outcome = stranded.take(answers) { passesOn ? leadPlace(place) : .unknown }
         if outcome.refusesChange { refuseChanges() }
         if !outcome.relayed.isEmpty {
@@ -136,14 +143,14 @@ struct RequestRoute {
         let isRefused = zip(underWay, replies).contains { $0.changes && $1.refusesForWantOfLead }
         if isRefused { refuseChanges() }
         underWay.removeFirst(min(replies.count, underWay.count))
-        guard refusals.areOn, underWay.isEmpty else { return replies }
+        guard refusals.isActive, underWay.isEmpty else { return replies }
         defer { relayed = [] }
         return replies + relayed.map { _ in Reply.error(.refusedBehind) }
     }
 
     /// The client is told that a change was not carried out.
     private mutating func refuseChanges() {
-        if refusals.areOn { return }
+        if refusals.isActive { return }
         refusals.begin()
         // What is next may be refused now, and wait for nothing.
         awaitsOther = false

@@ -12,7 +12,7 @@ import NIOCore
 struct StrandedRequests {
     private struct Kept {
         /// `nil` for what is not passed on.
-        let request: LedgerRequest?
+        var request: LedgerRequest?
         /// Whether it changes nothing.
         let isRead: Bool
         let client: String?
@@ -42,6 +42,11 @@ struct StrandedRequests {
     /// - Parameter request: `nil` for one that is not passed on.
     mutating func append(_ request: LedgerRequest?, isRead: Bool, client: String?) {
         unanswered.append(Kept(request: request, isRead: isRead, client: client))
+    }
+
+    /// All that is not answered is told what the ledger here answers.
+    mutating func passNothingOn() {
+        for index in unanswered.indices { unanswered[index].request = nil }
     }
 
     /// The ledger's next answers.

@@ -13,6 +13,7 @@ extension ServerTests {
         private static let tokens = [
             Token("ann", .finance, "ann's"), Token("ben", .finance, "ben's"), Token("game", .game, "game's"),
             Token("reader", .finance, "reader's") { $0.isReadOnly = true },
+            Token("tickets", .finance, "tickets's") { $0.currencies = [CurrencyCode("tickets")!] },
         ]
 
         private static func adjustment(_ key: String, _ units: Int64 = 5) -> Adjustment {
@@ -96,22 +97,37 @@ extension ServerTests {
                 among: before, after: before.filter { ![asker, "ben"].contains($0.name) } + [own])
         }
 
-        /// What the asker asked by a secret of theirs that is taken away, with another one used before and behind it.
-        @Test func whatWasAskedByASecretThatIsTakenAwayIsNotCarriedOut() async throws {
+        /// What was asked by a secret that is taken away, with another one of the same token used before and behind it.
+        @Test(arguments: [[], [Requests.authenticate("game's")]])
+        func whatWasAskedByASecretThatIsTakenAwayIsNotCarriedOut(between: [String]) async throws {
             let others = Self.tokens(without: "ann")
             try await Self.expectNothingCarriedOut(
-                of: [
-                    Requests.authenticate("game's"), Requests.authenticate("new's"), Self.adjust("k", by: "ben's"),
-                    Requests.authenticate("game's"),
-                ],
+                of: between + [Requests.authenticate("new's"), Self.adjust("k", by: "ben's")] + between
+                    + [Requests.authenticate("ann's")],
                 among: others + [Token("ann", .finance, "ann's", "new's")],
                 after: others + [Token("ann", .finance, "ann's")])
+        }
+
+        /// Tokens are replaced while a request is being judged: who asks is who it was judged to be, and what it waits
+        /// for is cut off.
+        @Test func whoAsksStaysTheSameWhileARequestIsJudged() throws {
+            let table = TokenTable(.tokens(Self.tokens), ledgers: 1)
+            var client = ClientIdentity(tokens: table, wrongTokensMax: 3) { _ in true }
+            guard case .known = client.authenticate(by: TokenTable.credential("ann's")) else {
+                Issue.record("ann is not known")
+                return
+            }
+            table.replace(by: Self.tokens(without: "ann") + [Token("cat", .game, "ann's")])
+            let approver = client.approver(by: "ben's", of: CurrencyCode("gems")!, in: nil)
+            #expect(try approver.get() == "ben" && client.holder?.name == "ann")
+            let (first, second) = (client.takeLostRights(), client.takeLostRights())
+            #expect(first && !second && client.holder?.name == "cat")
         }
 
         @Test func nobodyApprovesTheirOwnAndNobodyWhoMayNot() async throws {
             try await TestServer.run(tokens: Self.tokens) { server in
                 let client = try await LedgerClient.connect(to: server.address, token: "ann's")
-                for approval in ["ann's", "game's", "reader's"] {
+                for approval in ["ann's", "game's", "reader's", "tickets's"] {
                     let error = await #expect(throws: WireError.self) {
                         try await client.adjust(Self.adjustment("k"), approval: approval)
                     }

@@ -86,7 +86,7 @@ import Testing
         connection.timeouts.watchRefusals()
         connection.pass(2_000)
         #expect(connection.ended == [])
-        connection.refusing = .init(number: 1, sendsOn: true, behind: 5)
+        connection.refusing = .init(number: 1, hasNewLines: true, newRefused: 5)
         connection.timeouts.watchRefusals()
         connection.pass(600)
         // It was quiet for a moment.
@@ -99,10 +99,10 @@ import Testing
         connection.pass(5_000)
         #expect(connection.ended == [])
         // What was under way has come.
-        connection.refusing = .init(number: 2, sendsOn: true, behind: 1)
+        connection.refusing = .init(number: 2, hasNewLines: true, newRefused: 1)
         connection.pass(1_000)
         #expect(connection.ended == [])
-        connection.refusing?.behind = 2
+        connection.refusing?.newRefused = 2
         connection.pass(999)
         #expect(connection.ended == [])
         connection.pass(1)

@@ -309,6 +309,38 @@ import Testing
     }
 }
 
+extension PassingOnTests {
+    /// What another node may still be asked for is cut off with its connection.
+    @Test func whatWaitsForANodeThatLeadsIsHeldBackWhereItsTokenIsTakenAway() {
+        let (kept, gone) = (Token("kept", .game, "k"), Token("gone", .game, "g"))
+        var transcript = Transcript(tokens: [kept, gone], isLedElsewhere: { _ in true })
+        transcript.send(Requests.authenticate("g"))
+        #expect(!transcript.state.holdsBack)
+        transcript.send(Requests.grant("1", "a", 1, id: "2"), Requests.grant("2", "a", 1, id: "3"))
+        #expect(transcript.passedOn() == ["grant 1 for gone", "grant 2 for gone"])
+        transcript.tokens.replace(by: [kept])
+        let (hasLost, holdsBack) = (transcript.state.renewIdentity(), transcript.state.holdsBack)
+        #expect(hasLost && holdsBack)
+    }
+
+    /// The lead is lost behind that: what the ledger here answers is told.
+    @Test func whatTheLedgerHereHasIsNotPassedOnWhereItsTokenIsTakenAway() {
+        let (kept, gone) = (Token("kept", .game, "k"), Token("gone", .game, "g"))
+        let leads = NIOLockedValueBox(true)
+        var transcript = Transcript(
+            tokens: [kept, gone], isLedElsewhere: { _ in !leads.withLockedValue { $0 } })
+        transcript.send(Requests.authenticate("g"))
+        #expect(transcript.send(Requests.grant("1", "a", 1, id: "2")) == ["grant within a limit"])
+        transcript.tokens.replace(by: [kept])
+        let (hasLost, holdsBack) = (transcript.state.renewIdentity(), transcript.state.holdsBack)
+        #expect(hasLost && !holdsBack)
+        leads.withLockedValue { $0 = false }
+        _ = transcript.replies()
+        let told = transcript.answers(.failure(.store(StoreError(.notLeader(address: "b:1"), ""))))
+        #expect(told == ["2 not_leader"] && transcript.passedOn() == [])
+    }
+}
+
 extension ServerTests {
     /// A node's connection to the one that leads: it asks in the name of others.
     @Suite struct ClientsOfNodes {

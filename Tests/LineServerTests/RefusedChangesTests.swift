@@ -73,6 +73,18 @@ import Testing
         #expect(transcript.send(Requests.grant("1", "a", 1, id: "4")) == ["grant 1"])
     }
 
+    /// Packets cut lines anywhere: what has begun to come was sent by a client that could not know.
+    @Test func aLineWhoseBeginningHadComeIsRefusedToo() {
+        var transcript = Self.transcript { _ in false }
+        let second = Requests.grant("2", "a", 1, id: "2")
+        let middle = second.index(second.startIndex, offsetBy: 20)
+        transcript.receive(Requests.grant("1", "a", 1, id: "1") + "\n" + second[..<middle])
+        #expect(transcript.answers(Self.unavailable) == ["1 storage_unavailable"])
+        #expect(transcript.receive(second[middle...] + "\n") == [])
+        #expect(transcript.replies() == ["2 storage_unavailable"] && transcript.state.refusing == nil)
+        #expect(transcript.send(Requests.grant("1", "a", 1, id: "3")) == ["grant 1"])
+    }
+
     /// A client that waits for a long answer is none that sends on, whatever it had sent before.
     @Test func onlyWhatComesBehindWhatHadComeIsSentOn() {
         var transcript = Self.transcript { _ in false }
@@ -83,10 +95,10 @@ import Testing
         #expect(transcript.send(lines.joined(separator: "\n")) == ["grant 1", "balance a"])
         #expect(transcript.answers(Self.unavailable) == ["1 storage_unavailable"])
         transcript.change { $0.turn.begin(lines: 9) }
-        #expect(transcript.state.refusing?.number == 1 && transcript.state.refusing?.behind == 0)
+        #expect(transcript.state.refusing?.number == 1 && transcript.state.refusing?.newRefused == 0)
         transcript.send(Requests.grant("4", "a", 1, id: "4"))
         transcript.send(Requests.grant("5", "a", 1, id: "5"))
-        #expect(transcript.state.refusing?.behind == 2)
+        #expect(transcript.state.refusing?.newRefused == 2)
         #expect(transcript.answers(Self.done) == ["2"] + (3...5).map { "\($0) storage_unavailable" })
         #expect(transcript.state.refusing == nil)
     }

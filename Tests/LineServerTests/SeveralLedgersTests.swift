@@ -240,6 +240,23 @@ import Testing
     }
 }
 
+@Suite struct LedgerChoiceTests {
+    /// It opened one ledger alone, and comes to open all.
+    @Test func aTokenThatComesToOpenAllLedgersAsksNoneThatAnotherHasNamed() {
+        let (other, own) = (Token("other", .game, "o"), Token(token: "t", role: .game, ledger: "a"))
+        var transcript = Transcript(tokens: [other, own], ledgers: ["a", "b"])
+        transcript.send(Requests.call("authenticate", #"{"token":"o","ledger":"b"}"#))
+        #expect(transcript.send(Requests.balance("p", id: "2")) == ["b: balance p"])
+        _ = transcript.answers(ConnectionStateTests.done)
+        transcript.send(Requests.authenticate("t"))
+        #expect(transcript.send(Requests.balance("p", id: "3")) == ["a: balance p"])
+        _ = transcript.answers(ConnectionStateTests.done)
+        transcript.tokens.replace(by: [other, Token(token: "t", role: .game)])
+        #expect(transcript.send(Requests.balance("p", id: "4")) == [])
+        #expect(transcript.replies() == ["4 ledger_required"])
+    }
+}
+
 extension ServerTests {
     @Suite struct SeveralLedgersServerTests {
         @Test func eachLedgerHasItsOwnBooks() async throws {

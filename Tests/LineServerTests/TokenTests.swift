@@ -208,6 +208,24 @@ extension ServerTests {
             }
         }
 
+        /// It waits behind a read, and is held to the limit that there is when it is carried out.
+        @Test func whatWaitsIsHeldToALimitThatIsLoweredMeanwhile() async throws {
+            func tokens(_ max: [CurrencyCode: Int64]) -> [Token] {
+                [Token("a", [.game, .finance], "a") { $0.grantsPerDay = max }, Token("b", .game, "b")]
+            }
+            try await TestServer.run(tokens: tokens([:])) { server in
+                let (client, other) = (try await server.connect(as: "a"), try await server.connect(as: "b"))
+                let lines = [Requests.journal(after: 0, wait: 30_000), Requests.grant("1", "a", 11)]
+                try await client.send(lines.joined(separator: "\n") + "\n")
+                try await server.letEventLoopsRead()
+                server.lines.reload(tokens: tokens([CurrencyCode("gems")!: 10]))
+                #expect(try await other.ask(Requests.grant("2", "b", 1)).reason == nil)
+                let replies = try await client.lines(2).map { try JSON($0) }
+                #expect(replies.map(\.reason) == [nil, "forbidden"])
+                #expect(replies[1]["error"]["data"]["remaining"].int == 10)
+            }
+        }
+
         @Test func tokensAreReplacedWhileConnectionsAreOpen() async throws {
             let before = [
                 Token("a", .game, "old") { $0.grantsPerDay = [CurrencyCode("gems")!: 10] },

@@ -1,35 +1,35 @@
 package import Ledger
 
 /// What a token has granted in this day of UTC, and what it may grant at most. What has no limit is counted too, for it
-/// may be given one in the middle of a day. The count begins anew with the process.
+/// may be given one in the middle of a day, which then holds for what still waits. The count begins anew with the
+/// process.
 package final class GrantAllowance: Sendable {
     private struct Granted {
         /// The day, by its number.
         var day: Int64 = 0
         var amounts: [CurrencyCode: Int64] = [:]
+        /// Of each currency that has a limit, in units a day.
+        var max: [CurrencyCode: Int64] = [:]
     }
 
-    private let granted: Monitor<Granted>
-    private let max: [CurrencyCode: Int64]
+    private let granted = Monitor(Granted())
 
     private static let millisecondsOfDay: Int64 = 86_400_000
 
-    /// - Parameters:
-    ///   - max: of each currency that has a limit, in units a day.
-    ///   - former: whose grants of today count, and those that are still being decided.
-    package init(max: [CurrencyCode: Int64], after former: GrantAllowance?) {
-        self.max = max
-        granted = former?.granted ?? Monitor(Granted())
-    }
+    /// Without a limit.
+    package init() {}
+
+    /// Sets the limits, in units a day; a currency that is not among them has none.
+    package func limit(to max: [CurrencyCode: Int64]) { granted.withLock { $0.max = max } }
 
     /// Takes amounts out of what is left, all or none of them.
     /// - Returns: `nil` where they were taken, else a currency of which too little is left, and what is.
     func take(_ amounts: [CurrencyCode: Int64], at time: Timestamp) -> (currency: CurrencyCode, remaining: Int64)? {
         granted.withLock { granted in
             let day = time / GrantAllowance.millisecondsOfDay
-            if day > granted.day { granted = Granted(day: day) }
+            if day > granted.day { (granted.day, granted.amounts) = (day, [:]) }
             for (currency, amount) in amounts {
-                guard let max = max[currency] else { continue }
+                guard let max = granted.max[currency] else { continue }
                 let remaining = Swift.max(0, max - granted.amounts[currency, default: 0])
                 if amount > remaining { return (currency, remaining) }
             }

@@ -65,7 +65,9 @@ struct HTTPRefusal: Error {
     static func unavailable(_ error: WireError) -> HTTPRefusal { HTTPRefusal(.serviceUnavailable, error) }
     /// What stood behind a read of the request's batch is not carried out.
     static let lessAllowed = unavailable(
-        WireError(.overloaded, "the token may do less since this was sent, and the rest of it was not carried out"))
+        WireError(
+            .overloaded,
+            "the token, or its approver's, may do less since this was sent, and the rest of it was not carried out"))
     /// Nor is it here. Sent again, what was carried out would be so once more, in the other ledger.
     static let otherLedger = HTTPRefusal(
         of: WireError(

@@ -1,3 +1,4 @@
+import Ledger
 import LedgerEngine
 import LedgerWire
 
@@ -16,14 +17,29 @@ struct ClientIdentity {
         case refused(LedgerChoice.Refusal)
     }
 
+    /// Who it has been: some of what was asked then may not be answered yet.
+    private struct Former {
+        let credential: Credential?
+        let holder: TokenHolder
+    }
+
+    /// Who has approved what it asked: some of that may not be carried out yet.
+    private struct Approval {
+        /// What the approver has shown.
+        let credential: Credential
+        let approver: TokenHolder
+        /// What the client had shown that asked.
+        let asker: Credential?
+    }
+
     /// `nil` while nobody knows who it is.
     private(set) var holder: TokenHolder?
-    /// Who else it has been by itself, and by what: they may have asked for what is not answered yet.
-    private var former: [(credential: Credential?, holder: TokenHolder)] = []
-    /// Whether tokens were replaced, and who it was before, or else was, could do more. Whoever notices that first: it
-    /// holds until the connection is told.
-    private var hasLost = false
-    /// By what it has shown that, and as of which of the table's generations.
+    private var former: [Former] = []
+    private var approvals: [Approval] = []
+    /// Whether tokens were replaced, and somebody could do more before: who the client is, has been, or who has
+    /// approved what it asked. Whichever request notices that first, it holds until the connection is told.
+    private var hasLostRights = false
+    /// What it has shown for who it is.
     private var credential: Credential?
     /// What it has shown when the connection came about.
     private var certificate: Credential?
@@ -31,11 +47,10 @@ struct ClientIdentity {
     /// tokens, none of which has.
     private var certified: TokenHolder?
     private var hasCertificateMoved = false
+    /// The table's generation in which it was looked up last who the client is.
     private var generation: Int
-    /// Of those of the table, the one in which the connection was made.
+    /// The table's generation when the connection was made.
     private let begun: Int
-    /// Who has approved what it asked, by what, and who it was then: some of it may not be carried out yet.
-    private var approvers: [(credential: Credential, holder: TokenHolder, asker: Credential?)] = []
     private var wrongTokens = 0
     /// Tokens that were to approve something and were none. Over HTTP they count as long as the connection is there.
     private var wrongApprovals = 0
@@ -95,9 +110,14 @@ struct ClientIdentity {
     }
 
     /// The name of who approves what the client asks, by their token, which is looked up as the client's own was.
-    /// - Parameter ledger: for which it is asked, where there are several.
-    mutating func approver(by approval: String, of ledger: LedgerName?) -> Result<String, SecurityRefusal> {
-        renew()
+    /// Who asks is who it was when it was judged what it asks: tokens that were replaced since are noticed later
+    /// (``takeLostRights()``).
+    /// - Parameters:
+    ///   - currency: what is moved.
+    ///   - ledger: for which it is asked, where there are several.
+    mutating func approver(
+        by approval: String, of currency: CurrencyCode, in ledger: LedgerName?
+    ) -> Result<String, SecurityRefusal> {
         guard let name = holder?.name else { return .failure(.noApproval("needs tokens, and the service has none")) }
         let shown = TokenTable.credential(approval)
         guard !isGuessing, let other = tokens.holder(shown), let approver = other.name else {
@@ -105,20 +125,20 @@ struct ClientIdentity {
             return .failure(.unknownApproval)
         }
         if approver == name { return .failure(.noApproval("must be another's token than the one that asks")) }
-        guard other.mayApprove(for: ledger) else {
-            return .failure(.noApproval("must be a token with the role finance, which may do more than read"))
+        guard other.mayApprove(currency, in: ledger) else {
+            return .failure(
+                .noApproval("must be a token with the role finance that may move \(currency), and do more than read"))
         }
-        if !approvers.contains(where: { $0.credential == shown && $0.asker == credential }) {
-            approvers.append((shown, other, credential))
+        if !approvals.contains(where: { $0.credential == shown && $0.asker == credential }) {
+            approvals.append(Approval(credential: shown, approver: other, asker: credential))
         }
         return .success(approver)
     }
 
-    /// A request of HTTP has begun, and nothing before it is under way: who asked before, and what they may do by now,
-    /// is no matter.
-    mutating func requestBegan() {
-        hasLost = false
-        (former, approvers) = ([], [])
+    /// Nothing that was asked before is under way: who asked it, and what they may do by now, is no matter.
+    mutating func forgetFormer() {
+        hasLostRights = false
+        (former, approvals) = ([], [])
     }
 
     /// A request of HTTP is served. So wrong tokens are those in a row: where a proxy sends requests of many clients on
@@ -132,8 +152,11 @@ struct ClientIdentity {
     }
 
     private mutating func become(_ holder: TokenHolder?, by credential: Credential?) {
-        if let before = self.holder, before !== holder, !former.contains(where: { $0.credential == self.credential }) {
-            former.append((self.credential, before))
+        // By what it has shown: one of several secrets of its token may be taken away by itself.
+        if let before = self.holder, self.credential != credential,
+            !former.contains(where: { $0.credential == self.credential })
+        {
+            former.append(Former(credential: self.credential, holder: before))
         }
         self.holder = holder
         self.credential = credential
@@ -166,26 +189,26 @@ struct ClientIdentity {
         // Under another name it needs a place of that one.
         if let name = holder?.name, !seat(name) { holder = nil }
         noteCertified()
-        if let before, before.loses(to: holder) { hasLost = true }
+        if let before, before.loses(to: holder) { hasLostRights = true }
         former = former.compactMap { one in
             let now = one.credential.flatMap { tokens.holder($0) }
-            if one.holder.loses(to: now) { hasLost = true }
-            return now.map { (one.credential, $0) }
+            if one.holder.loses(to: now) { hasLostRights = true }
+            return now.map { Former(credential: one.credential, holder: $0) }
         }
-        approvers = approvers.compactMap { one in
+        approvals = approvals.compactMap { one in
             let (now, asker) = (tokens.holder(one.credential), one.asker.flatMap { tokens.holder($0) })
             // Nobody approves their own.
-            if one.holder.loses(to: now) || now?.name == asker?.name { hasLost = true }
-            return now.map { (one.credential, $0, one.asker) }
+            if one.approver.loses(to: now) || now?.name == asker?.name { hasLostRights = true }
+            return now.map { Approval(credential: one.credential, approver: $0, asker: one.asker) }
         }
     }
 
     /// The connection is told that tokens were replaced. A request of it may have been first to find that out, and its
     /// client may have sent another token since: that changes nothing of what was asked before.
     /// - Returns: whether what it asked before may be more than it may ask now. Told once.
-    mutating func takeLoss() -> Bool {
+    mutating func takeLostRights() -> Bool {
         renew()
-        defer { hasLost = false }
-        return hasLost
+        defer { hasLostRights = false }
+        return hasLostRights
     }
 }

@@ -41,7 +41,8 @@ final class TokenHolder: Sendable {
     ///   - ledgers: how many ledgers the service has.
     ///   - movedAt: see ``movedAt``.
     convenience init(_ token: Token, after former: TokenHolder?, ledgers: Int, movedAt: Int) {
-        let grants = GrantAllowance(max: token.limits.grantsPerDay, after: former?.grants)
+        let grants = former?.grants ?? GrantAllowance()
+        grants.limit(to: token.limits.grantsPerDay)
         self.init(
             name: token.name, roles: token.roles, limits: token.limits, ledger: token.ledger, grants: grants,
             after: former, ledgers: ledgers, isAppStore: false, movedAt: movedAt)
@@ -78,7 +79,8 @@ final class TokenHolder: Sendable {
 
     var identity: Identity { Identity(name: name, roles: roles.all) }
 
-    /// Whether it may do something that `other`, who takes its place, may not.
+    /// Whether it may do something that `other`, who takes its place, may not. A day's grants are no part of that: what
+    /// waits is held to the new limit when it is carried out.
     func loses(to other: TokenHolder?) -> Bool {
         guard let other, other.roles.contains(.admin) || other.roles.isSuperset(of: roles),
             limits.isReadOnly || !other.limits.isReadOnly
@@ -89,10 +91,12 @@ final class TokenHolder: Sendable {
     }
 
     /// Whether it may approve what another asks.
-    /// - Parameter ledger: for which that is asked, where there are several.
-    func mayApprove(for ledger: LedgerName?) -> Bool {
+    /// - Parameters:
+    ///   - currency: what is moved.
+    ///   - ledger: for which that is asked, where there are several.
+    func mayApprove(_ currency: CurrencyCode, in ledger: LedgerName?) -> Bool {
         Methods.adjust.method.isAllowed(to: roles) && !limits.isReadOnly
-            && (self.ledger == nil || self.ledger == ledger)
+            && limits.currencies?.contains(currency) ?? true && (self.ledger == nil || self.ledger == ledger)
     }
 
     /// Why it may not ask this; `nil` where it may.
