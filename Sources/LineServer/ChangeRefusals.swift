@@ -2,9 +2,10 @@ import LedgerWire
 
 /// Whether changes are refused on a connection, because one before them was not carried out for want of the lead.
 ///
-/// Its client may have sent others before it could know that, and none of these is carried out that has come, if only
-/// its beginning: changes are refused until all is answered, and neither a part of a line nor anything in the kernel is
-/// left. What comes later was sent by a client that could know, or was under way in the network meanwhile.
+/// Its client may have sent others before it could know that. None of those that have come by then is carried out, not
+/// even one of which only the beginning has come: changes are refused until all is answered, no part of a line is left,
+/// and the kernel has nothing more (which over HTTP nobody asks: the next request may be another client's). What comes
+/// later was sent by a client that could know, or was under way in the network meanwhile.
 struct ChangeRefusals {
     /// From a refusal until changes are carried out again.
     struct Episode: Equatable {
@@ -81,7 +82,7 @@ extension WireError {
     static let refusedBehind = WireError(
         .storageUnavailable, "what was asked before it was not carried out: it may be asked again at once")
 
-    /// Why a connection ends whose client does not wait for what it is told of that.
+    /// Why a connection ends on which new changes never cease to come while they are refused.
     static let changesRefused = WireError(
         .storageUnavailable, "changes are refused here, for one before them was: connect again, and ask again for it")
 }

@@ -266,11 +266,13 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     /// connection ends, and its client makes another. Where it may do less than before, and what it may not do any more
     /// could be carried out later yet, the connection is closed: nothing of that is carried out.
     func renewIdentity() {
-        // Before anything more of it is handed on: that is done at the end of a turn.
-        let hasLostRights = state.renewIdentity()
-        if hasLostRights && (sessions.holdsBack || state.holdsBack) { return cutOff() }
-        turn { _ in }
-        if hasLostRights { sessions.endWaits(forGood: false) }
+        var hasLostRights = false
+        turn { hasLostRights = $0.renewIdentity() }
+        if hasLostRights {
+            if sessions.holdsBack { return cutOff() }
+            sessions.giveUpRelays()
+            sessions.endWaits(forGood: false)
+        }
         if endsForMove() { return }
         guard context != nil, front == nil, state.holder == nil, service.connections.unseat(id) else { return }
         timeouts.beginAnew()
@@ -292,7 +294,10 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     /// Closes the connection; what it still has before the ledger is not carried out. Over HTTP its client is told, and
     /// where its token has moved, so that it does not repeat in the other ledger what the former one may have done.
     private func cutOff() {
-        guard let context, front != nil || state.hasMoved else { return closeNow() }
+        guard let context, front != nil || state.hasMoved else {
+            end()
+            return closeNow()
+        }
         if let front {
             end()
             let known = state.hasMoved ? HTTPRefusal.otherLedger : HTTPRefusal.lessAllowed

@@ -16,6 +16,8 @@ struct ConnectionSessions {
     private struct Relayed {
         let client: String?
         let session: any LeaderRelaySession
+        /// Whether it asks for nothing again that no node has carried out.
+        var isGivenUp = false
     }
 
     private var opened: [Int: Opened] = [:]
@@ -48,8 +50,10 @@ struct ConnectionSessions {
     mutating func relay(
         _ requests: [LedgerRequest], to place: Int, for client: String?, open: () -> any LeaderRelaySession
     ) {
-        if let session = relayed[place], session.client == client { return session.session.submit(requests) }
-        // All that another client asked on this connection is answered.
+        if let known = relayed[place], known.client == client, !known.isGivenUp {
+            return known.session.submit(requests)
+        }
+        // All that was asked before on this connection is answered.
         relayed[place]?.session.close()
         let session = open()
         if let relayMilliseconds { session.giveUp(afterMilliseconds: relayMilliseconds) }
@@ -78,6 +82,14 @@ struct ConnectionSessions {
     mutating func endWaits(forGood: Bool = true) {
         if forGood { isEnding = true }
         for opened in opened.values { opened.session.endWaits(forGood: forGood) }
+    }
+
+    /// What was passed on is answered, and not asked again of another node: who asked may not any more.
+    mutating func giveUpRelays() {
+        for place in relayed.keys {
+            relayed[place]?.session.giveUp(afterMilliseconds: 0)
+            relayed[place]?.isGivenUp = true
+        }
     }
 
     /// The service is being ended: nothing waits for what is new any more, nor long for a node that leads.

@@ -191,12 +191,11 @@ struct ConnectionState {
     /// - Returns: whether what was asked before may be more than may be asked now.
     mutating func renewIdentity() -> Bool {
         let hasLostRights = reception.takeLostRights()
-        if hasLostRights { route.passNothingOn() }
+        if hasLostRights {
+            route.withdraw(holder == nil ? .unauthenticated : hasMoved ? .otherLedgerNow : .lessAllowed)
+        }
         return hasLostRights
     }
-
-    /// See ``RequestRoute/holdsBack``.
-    var holdsBack: Bool { route.holdsBack }
 
     /// See ``ClientIdentity/hasMoved``.
     var hasMoved: Bool { reception.hasMoved }

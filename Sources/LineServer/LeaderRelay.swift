@@ -21,7 +21,7 @@ package protocol LeaderRelaySession: Sendable {
     /// Takes requests over, once all have their replies that it was handed before. Each has one reply.
     func submit(_ requests: [LedgerRequest])
 
-    /// The service is being ended: for so long only what no node has carried out is asked again.
+    /// For so long only what no node has carried out is asked again. What is under way is answered.
     func giveUp(afterMilliseconds milliseconds: Int64)
 
     /// The client is gone: nothing is delivered any more, and what was not sent yet is not sent.

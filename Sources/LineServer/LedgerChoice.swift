@@ -50,8 +50,9 @@ struct LedgerChoice {
         return refusal
     }
 
-    /// From now on requests that name no ledger are for this one, where it may be asked. `nil` changes nothing, but for
-    /// who has a ledger of its own: where it comes to open others, its requests are for none that another has named.
+    /// From now on requests that name no ledger are for this one, where it may be asked. `nil` keeps the one that was
+    /// named before; where `holder` opens one ledger alone, it clears it, so that a ledger that somebody else has named
+    /// does not become its own should it come to open all.
     mutating func name(_ ledger: LedgerName?, for holder: TokenHolder?) {
         named = ledger ?? (holder?.ledger == nil ? named : nil)
     }

@@ -35,7 +35,10 @@ struct NoticeKind: Hashable, Sendable {
     static let lineUnfinished = notice(
         "a client does not end its line, and others wait for the memory: its connection is closed")
     static let changesRefused = notice(
-        "a client goes on to ask for changes that are refused behind one that was: its connection is closed")
+        """
+        changes kept coming on a connection while they were refused, for one before them was not carried out for want \
+        of a leader: it is closed
+        """)
 
     // MARK: Requests that are refused
 

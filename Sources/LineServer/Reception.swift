@@ -217,6 +217,10 @@ struct Reception {
 }
 
 extension WireError {
+    /// Who asked may do less, or whoever approved it. Sent again it is judged by that.
+    static let lessAllowed = WireError(
+        .overloaded, "the token, or its approver's, may do less since this was sent, and it was not carried out")
+
     /// What was sent, and is not answered otherwise, is not carried out. No client repeats it by itself: on another
     /// connection it would be for the ledger that the token opens now.
     static let otherLedgerNow = WireError(

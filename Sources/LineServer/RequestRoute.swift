@@ -39,6 +39,8 @@ struct RequestRoute {
     private var relayed: [LedgerRequest] = []
     /// What was passed on and is not answered.
     private var underWay: [LedgerRequest] = []
+    /// How many of those that are to be passed on are not, and why.
+    private var withdrawn: (count: Int, error: WireError)?
     /// Changes that are not carried out because one before them was not.
     var refusals = ChangeRefusals()
     /// How often the service is to read its configuration again.
@@ -55,12 +57,12 @@ struct RequestRoute {
         }
     }
 
-    /// Whether another node may still be asked for what was accepted: it waits for what was passed on before, or for
-    /// answers of the ledger here, or a node that leads is sought for it.
-    var holdsBack: Bool { !relayed.isEmpty || !underWay.isEmpty || stranded.isWaiting }
-
-    /// What the ledger here has is not passed on, whatever it answers: who asked may not any more.
-    mutating func passNothingOn() { stranded.passNothingOn() }
+    /// Who asked may not any more. What waits to be passed on is answered with an error in its turn, and what the
+    /// ledger here has is not passed on, whatever it answers.
+    mutating func withdraw(_ error: WireError) {
+        stranded.passNothingOn()
+        withdrawn = (relayed.count, error)
+    }
 
     /// Whether requests are passed on to the node that leads.
     var isRelaying: Bool {
@@ -143,9 +145,18 @@ struct RequestRoute {
         let isRefused = zip(underWay, replies).contains { $0.changes && $1.refusesForWantOfLead }
         if isRefused { refuseChanges() }
         underWay.removeFirst(min(replies.count, underWay.count))
-        guard refusals.isActive, underWay.isEmpty else { return replies }
-        defer { relayed = [] }
-        return replies + relayed.map { _ in Reply.error(.refusedBehind) }
+        guard underWay.isEmpty else { return replies }
+        var all = replies
+        if let (count, error) = withdrawn {
+            all += relayed.prefix(count).map { _ in .error(error) }
+            relayed.removeFirst(count)
+            withdrawn = nil
+        }
+        if refusals.isActive {
+            all += relayed.map { _ in .error(.refusedBehind) }
+            relayed = []
+        }
+        return all
     }
 
     /// The client is told that a change was not carried out.

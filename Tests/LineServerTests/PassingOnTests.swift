@@ -310,17 +310,37 @@ import Testing
 }
 
 extension PassingOnTests {
-    /// What another node may still be asked for is cut off with its connection.
-    @Test func whatWaitsForANodeThatLeadsIsHeldBackWhereItsTokenIsTakenAway() {
+    /// What was passed on is answered. What waits for that is not passed on any more; what comes later is judged anew.
+    @Test(arguments: [nil, Token("gone", .finance, "g")])
+    func whatWaitsForANodeThatLeadsIsRefusedWhereItsTokenIsTakenAway(instead: Token?) {
         let (kept, gone) = (Token("kept", .game, "k"), Token("gone", .game, "g"))
         var transcript = Transcript(tokens: [kept, gone], isLedElsewhere: { _ in true })
         transcript.send(Requests.authenticate("g"))
-        #expect(!transcript.state.holdsBack)
-        transcript.send(Requests.grant("1", "a", 1, id: "2"), Requests.grant("2", "a", 1, id: "3"))
-        #expect(transcript.passedOn() == ["grant 1 for gone", "grant 2 for gone"])
-        transcript.tokens.replace(by: [kept])
-        let (hasLost, holdsBack) = (transcript.state.renewIdentity(), transcript.state.holdsBack)
-        #expect(hasLost && holdsBack)
+        transcript.send(Requests.grant("1", "a", 1, id: "2"))
+        transcript.send(Requests.grant("2", "a", 1, id: "3"), Requests.grant("3", "a", 1, id: "4"))
+        #expect(transcript.passedOn() == ["grant 1 for gone"])
+        _ = transcript.replies()
+        transcript.tokens.replace(by: [kept] + (instead.map { [$0] } ?? []))
+        var hasLostRights = false
+        transcript.change { hasLostRights = $0.renewIdentity() }
+        #expect(hasLostRights && transcript.replies() == [])
+        transcript.send(Requests.authenticate("k"), Requests.grant("4", "a", 1, id: "6"))
+        let reason = instead == nil ? "unauthenticated" : "overloaded"
+        #expect(transcript.answersOfLeader(Self.granted) == ["2", "3 \(reason)", "4 \(reason)", "1"])
+        #expect(transcript.passedOn() == ["grant 4 for kept"])
+        #expect(transcript.answersOfLeader(Self.granted) == ["6"] && transcript.state.inFlight == (0, 0))
+    }
+
+    /// It was first to notice that tokens were replaced, and was judged by those that there are.
+    @Test func whatIsAskedUnderLesserRightsLosesNothing() {
+        let gone = Token("gone", [.game, .finance], "g")
+        var transcript = Transcript(tokens: [gone], isLedElsewhere: { _ in true })
+        transcript.send(Requests.authenticate("g"))
+        transcript.tokens.replace(by: [Token("gone", .game, "g")])
+        transcript.send(Requests.grant("1", "a", 1, id: "2"))
+        #expect(transcript.passedOn() == ["grant 1 for gone"])
+        let hasLostRights = transcript.state.renewIdentity()
+        #expect(!hasLostRights)
     }
 
     /// The lead is lost behind that: what the ledger here answers is told.
@@ -332,8 +352,8 @@ extension PassingOnTests {
         transcript.send(Requests.authenticate("g"))
         #expect(transcript.send(Requests.grant("1", "a", 1, id: "2")) == ["grant within a limit"])
         transcript.tokens.replace(by: [kept])
-        let (hasLost, holdsBack) = (transcript.state.renewIdentity(), transcript.state.holdsBack)
-        #expect(hasLost && !holdsBack)
+        let hasLostRights = transcript.state.renewIdentity()
+        #expect(hasLostRights)
         leads.withLockedValue { $0 = false }
         _ = transcript.replies()
         let told = transcript.answers(.failure(.store(StoreError(.notLeader(address: "b:1"), ""))))

@@ -64,10 +64,7 @@ struct HTTPRefusal: Error {
     /// For the moment: the connection has no place any more, the server goes, or the token has just been replaced.
     static func unavailable(_ error: WireError) -> HTTPRefusal { HTTPRefusal(.serviceUnavailable, error) }
     /// What stood behind a read of the request's batch is not carried out.
-    static let lessAllowed = unavailable(
-        WireError(
-            .overloaded,
-            "the token, or its approver's, may do less since this was sent, and the rest of it was not carried out"))
+    static let lessAllowed = unavailable(.lessAllowed)
     /// Nor is it here. Sent again, what was carried out would be so once more, in the other ledger.
     static let otherLedger = HTTPRefusal(
         of: WireError(

@@ -17,7 +17,8 @@ struct ClientIdentity {
         case refused(LedgerChoice.Refusal)
     }
 
-    /// Who it has been: some of what was asked then may not be answered yet.
+    /// Who it has been: some of what was asked then may not be answered yet. (Which of them asked what is under way is
+    /// not remembered: the loss of one of them counts as long as anything is.)
     private struct Former {
         let credential: Credential?
         let holder: TokenHolder
@@ -137,6 +138,8 @@ struct ClientIdentity {
 
     /// Nothing that was asked before is under way: who asked it, and what they may do by now, is no matter.
     mutating func forgetFormer() {
+        // What is asked from now on is judged by the tokens that there are.
+        renew()
         hasLostRights = false
         (former, approvals) = ([], [])
     }
@@ -152,8 +155,9 @@ struct ClientIdentity {
     }
 
     private mutating func become(_ holder: TokenHolder?, by credential: Credential?) {
-        // By what it has shown: one of several secrets of its token may be taken away by itself.
-        if let before = self.holder, self.credential != credential,
+        // One of several secrets of a token may be taken away by itself. And the tokens may have been replaced since
+        // they were looked at: then the same secret has another holder.
+        if let before = self.holder, before !== holder || self.credential != credential,
             !former.contains(where: { $0.credential == self.credential })
         {
             former.append(Former(credential: self.credential, holder: before))

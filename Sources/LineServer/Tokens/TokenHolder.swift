@@ -79,13 +79,14 @@ final class TokenHolder: Sendable {
 
     var identity: Identity { Identity(name: name, roles: roles.all) }
 
-    /// Whether it may do something that `other`, who takes its place, may not. A day's grants are no part of that: what
-    /// waits is held to the new limit when it is carried out.
+    /// Whether it may do something that `other`, who takes its place, may not. Another limit of a day's grants is no
+    /// part of that, for what waits is held to it when it is carried out; but the limit of another name is.
     func loses(to other: TokenHolder?) -> Bool {
         guard let other, other.roles.contains(.admin) || other.roles.isSuperset(of: roles),
             limits.isReadOnly || !other.limits.isReadOnly
         else { return true }
         if let only = other.ledger, only != ledger { return true }
+        if grants !== other.grants { return true }
         guard let currencies = other.limits.currencies else { return false }
         return limits.currencies.map { !$0.isSubset(of: currencies) } ?? true
     }

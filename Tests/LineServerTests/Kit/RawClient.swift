@@ -14,11 +14,9 @@ final class RawClient: @unchecked Sendable {
     /// Used by one call at a time.
     private var received: [UInt8] = []
 
-    /// - Parameters:
-    ///   - receiveBufferBytes: of the kernel, small where a test wants it full soon.
-    ///   - sendBufferBytes: the same.
-    init(_ address: ServerAddress, receiveBufferBytes: Int32? = nil, sendBufferBytes: Int32? = nil) async throws {
-        socket = try await RawClient.blocking { try RawClient.connect(address, receiveBufferBytes, sendBufferBytes) }
+    /// - Parameter receiveBufferBytes: of the kernel, small where a test wants it full soon.
+    init(_ address: ServerAddress, receiveBufferBytes: Int32? = nil) async throws {
+        socket = try await RawClient.blocking { try RawClient.connect(address, receiveBufferBytes) }
     }
 
     deinit { close(socket) }
@@ -29,17 +27,14 @@ final class RawClient: @unchecked Sendable {
         try await NIOThreadPool.singleton.runIfActive(body)
     }
 
-    private static func connect(
-        _ address: ServerAddress, _ receiveBufferBytes: Int32?, _ sendBufferBytes: Int32?
-    ) throws -> Int32 {
+    private static func connect(_ address: ServerAddress, _ receiveBufferBytes: Int32?) throws -> Int32 {
         let descriptor: Int32
         let result: Int32
         switch address {
         case .tcp(_, let port):
             descriptor = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-            for (option, bytes) in [(SO_RCVBUF, receiveBufferBytes), (SO_SNDBUF, sendBufferBytes)] {
-                guard var bytes else { continue }
-                setsockopt(descriptor, SOL_SOCKET, option, &bytes, socklen_t(MemoryLayout<Int32>.size))
+            if var bytes = receiveBufferBytes {
+                setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &bytes, socklen_t(MemoryLayout<Int32>.size))
             }
             var socketAddress = sockaddr_in()
             socketAddress.sin_family = sa_family_t(AF_INET)
@@ -66,6 +61,32 @@ final class RawClient: @unchecked Sendable {
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
         setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
         return descriptor
+    }
+
+    /// The kernel's buffer for what the server receives from it, where the server is in this process; `nil` while the
+    /// connection is not accepted.
+    var receiveBufferBytesOfPeer: Int? {
+        let port = RawClient.port(of: socket, getsockname)
+        for descriptor in Int32(0)..<4_096
+        where descriptor != socket && RawClient.port(of: descriptor, getpeername) == port {
+            var bytes: Int32 = 0
+            var length = socklen_t(MemoryLayout<Int32>.size)
+            return getsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &bytes, &length) == 0 ? Int(bytes) : nil
+        }
+        return nil
+    }
+
+    /// - Parameter name: of which side.
+    private static func port(
+        of descriptor: Int32,
+        _ name: (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32
+    ) -> in_port_t? {
+        var address = sockaddr_in()
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let result = withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { name(descriptor, $0, &length) }
+        }
+        return result == 0 && address.sin_family == sa_family_t(AF_INET) ? address.sin_port : nil
     }
 
     func send(_ text: String) async throws { try await send(Array(text.utf8)) }

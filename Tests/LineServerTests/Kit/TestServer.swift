@@ -31,8 +31,8 @@ struct TestServer {
         }
     }
 
-    func connect(receiveBufferBytes: Int32? = nil, sendBufferBytes: Int32? = nil) async throws -> RawClient {
-        try await RawClient(address, receiveBufferBytes: receiveBufferBytes, sendBufferBytes: sendBufferBytes)
+    func connect(receiveBufferBytes: Int32? = nil) async throws -> RawClient {
+        try await RawClient(address, receiveBufferBytes: receiveBufferBytes)
     }
 
     /// A connection that has authenticated.
