@@ -7,27 +7,21 @@ import LedgerWire
 /// and the kernel has nothing more (which over HTTP nobody asks: the next request may be another client's). What comes
 /// later was sent by a client that could know, or was under way in the network meanwhile.
 struct ChangeRefusals {
-    /// From a refusal until changes are carried out again.
-    struct Episode: Equatable {
-        /// From 1.
-        let number: Int
-        /// Bytes that had come when its client was told, and are not accepted yet; `nil` until that is looked at.
-        var backlogBytes: Int?
-        /// Whether a line was accepted that came behind these.
-        var hasNewLines = false
-        /// How many changes were refused of those that came behind them.
-        var newRefused = 0
-    }
-
-    /// `nil` where no changes are refused.
-    private(set) var episode: Episode?
-    private var episodes = 0
-    /// How often something was read from the connection, and its value at the last look.
+    /// Whether changes are refused.
+    private(set) var isActive = false
+    /// How many stretches of time have passed since they are (``endStretch()``).
+    private var stretches = 0
+    /// What follows is of this stretch: bytes that had been read, and are not accepted yet, when nothing more had come;
+    /// `nil` where that was not so.
+    private var backlogBytes: Int?
+    /// Whether a line was accepted that came behind these, and how many changes were refused since.
+    private var hasNewLines = false
+    private(set) var newRefused = 0
+    /// How often something was read from the connection; its value at the last look, and at the last one at which all
+    /// was answered.
     private var readings = 0
     private var readingsSeen: Int?
-
-    /// Whether changes are refused.
-    var isActive: Bool { episode != nil }
+    private var readingsAnswered: Int?
 
     /// Whether a request is refused because a change before it was.
     func refuses(_ message: Message) -> Bool {
@@ -36,44 +30,56 @@ struct ChangeRefusals {
         return request.changes
     }
 
-    /// The client is told that a change was not carried out.
+    /// The client is about to be told that a change was not carried out.
     mutating func begin() {
         if isActive { return }
-        episodes += 1
-        episode = Episode(number: episodes)
+        (isActive, stretches, readingsSeen, readingsAnswered) = (true, 0, nil, nil)
+        beginStretch()
     }
+
+    private mutating func beginStretch() { (backlogBytes, hasNewLines, newRefused) = (nil, false, 0) }
 
     /// Something was read from the connection.
     mutating func noteReading() { readings &+= 1 }
 
-    /// Whether it is to be looked how much had come when the client was told, before anything else is done.
-    var needsFirstLook: Bool { isActive && episode?.backlogBytes == nil }
+    /// Whether it is to be looked what has come.
+    /// - Parameter isAnswered: whether all lines that were read are, if only by what is about to be written.
+    func needsLook(isAnswered: Bool) -> Bool {
+        isActive && (isAnswered ? readingsAnswered != readings : backlogBytes == nil && readingsSeen != readings)
+    }
 
-    /// Whether it is to be looked, once the connection is quiet, if more has come.
-    var needsLook: Bool { isActive && readingsSeen != readings }
-
-    /// It was looked how much has come.
+    /// It was looked what has come.
     /// - Parameters:
-    ///   - bytes: of that what is not accepted, read or not.
-    ///   - isQuiet: whether all lines that were read are answered.
-    mutating func noteUnaccepted(_ bytes: Int, isQuiet: Bool) {
-        if needsFirstLook {
-            episode?.backlogBytes = bytes
-            return
-        }
+    ///   - unread: bytes of that what is not read.
+    ///   - unaccepted: bytes that are read, and not accepted.
+    ///   - isAnswered: see ``needsLook(isAnswered:)``.
+    mutating func looked(unread: Int, unaccepted: Int, isAnswered: Bool) {
         readingsSeen = readings
-        if bytes == 0 && isQuiet { (episode, readingsSeen) = (nil, nil) }
+        if isAnswered { readingsAnswered = readings }
+        if unread > 0 { return }
+        if isAnswered && unaccepted == 0 { isActive = false }
+        backlogBytes = backlogBytes ?? unaccepted
     }
 
     /// A line is accepted.
     mutating func noteAccepted(_ bytes: Int) {
-        guard let backlog = episode?.backlogBytes else { return }
-        if backlog > 0 { episode?.backlogBytes = backlog - bytes } else { episode?.hasNewLines = true }
+        guard let backlog = backlogBytes else { return }
+        if backlog > 0 { backlogBytes = backlog - bytes } else { hasNewLines = true }
     }
 
     /// A change is refused that came behind one that was.
     mutating func noteRefused() {
-        if episode?.hasNewLines == true { episode?.newRefused += 1 }
+        if hasNewLines { newRefused += 1 }
+    }
+
+    /// A stretch of time is over, which is longer than what a client sends is under way.
+    /// - Returns: whether new changes came in it, though all had come that was sent before it: their client could know
+    ///   that they are refused. Otherwise another stretch begins.
+    mutating func endStretch() -> Bool {
+        if stretches > 0 && newRefused > 0 { return true }
+        stretches += 1
+        beginStretch()
+        return false
     }
 }
 

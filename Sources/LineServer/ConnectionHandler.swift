@@ -80,7 +80,9 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         self.context = context
         timeouts.begin(
             isStranger: isStranger, standing: { [weak self] in self?.standing },
-            kept: { [weak self] in self?.kept ?? (nil, nil) }, refusing: { [weak self] in self?.state.refusing },
+            kept: { [weak self] in self?.kept ?? (nil, nil) },
+            refusesChanges: { [weak self] in self?.state.refusesChanges ?? false },
+            endRefusingStretch: { [weak self] in self?.state.endRefusingStretch() ?? false },
             overdue: { [weak self] in self?.end(overdue: $0) })
         share.wake = { [weak self, eventLoop] in
             // It has its place among those who wait for memory only as long as it asks at once.

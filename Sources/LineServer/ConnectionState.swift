@@ -154,11 +154,19 @@ struct ConnectionState {
 
     /// Whether all that came is answered, but for what has not ended.
     var isQuiet: Bool {
-        mutating get { replies.isEmpty && !replies.hasLines && !hasLine }
+        mutating get { isAnswered && !replies.hasLines }
     }
 
-    /// See ``ChangeRefusals/episode``.
-    var refusing: ChangeRefusals.Episode? { route.refusals.episode }
+    /// The same, where what is answered may not be written yet.
+    private var isAnswered: Bool {
+        mutating get { replies.isEmpty && !hasLine }
+    }
+
+    /// Whether changes are refused because one before them was.
+    var refusesChanges: Bool { route.refusals.isActive }
+
+    /// See ``ChangeRefusals/endStretch()``.
+    mutating func endRefusingStretch() -> Bool { route.refusals.endStretch() }
 
     // MARK: What came
 
@@ -289,18 +297,17 @@ struct ConnectionState {
 
     /// What is to be done now; `nil` where nothing is. Asked until then.
     mutating func next(isWritable: Bool) -> Action? {
-        if route.refusals.needsFirstLook { return .look }
+        if route.refusals.needsLook(isAnswered: false) { return .look }
         if let action = nextAction(isWritable) { return action }
         if case .closed = phase { return nil }
-        if route.refusals.needsLook, isQuiet { return .look }
         share.settle(replies.memoryBytes + input.room, unread: replies.unreadBytes, of: holder?.tenant)
         return nil
     }
 
     /// So many bytes have come, and were not read.
     mutating func looked(unread: Int) {
-        let isQuiet = isQuiet
-        route.refusals.noteUnaccepted(unread + input.bytes, isQuiet: isQuiet)
+        let isAnswered = isAnswered
+        route.refusals.looked(unread: unread, unaccepted: input.bytes, isAnswered: isAnswered)
     }
 
     private mutating func nextAction(_ isWritable: Bool) -> Action? {
@@ -311,6 +318,9 @@ struct ConnectionState {
                 acceptLines(isWritable)
             } while replies.settle() && !replies.hasLines && hasLine
             if let handedOn = route.next() { return handedOn }
+            // Before the last answers are written: what comes then may be sent by a client that has read them.
+            let isAnswered = route.refusals.isActive && isAnswered
+            if isAnswered, route.refusals.needsLook(isAnswered: true) { return .look }
             // In TLS all that is not flushed is taken, and leaves the channel writable.
             if replies.hasLines && isWritable && !isPieceWritten {
                 isFlushDue = true

@@ -46,7 +46,8 @@ final class ConnectionTimeouts {
     private var areRefusalsTimed = false
     private var standing: () -> Standing? = { nil }
     private var kept: () -> Kept = { (nil, nil) }
-    private var refusing: () -> ChangeRefusals.Episode? = { nil }
+    private var refusesChanges: () -> Bool = { false }
+    private var endRefusingStretch: () -> Bool = { false }
     private var overdue: (Overdue) -> Void = { _ in }
 
     /// - Parameter isHTTP: whether its client speaks HTTP.
@@ -63,15 +64,18 @@ final class ConnectionTimeouts {
     ///   - isStranger: whether it has to authenticate.
     ///   - standing: how it is; `nil` where it has ended.
     ///   - kept: what its client keeps.
-    ///   - refusing: what was refused since changes are; `nil` where they are not (``ChangeRefusals/episode``).
+    ///   - refusesChanges: whether changes are refused because one before them was (``ChangeRefusals``).
+    ///   - endRefusingStretch: whether new ones went on to come (``ChangeRefusals/endStretch()``).
     ///   - overdue: told what was not done in time.
     func begin(
         isStranger: Bool, standing: @escaping () -> Standing?, kept: @escaping () -> Kept,
-        refusing: @escaping () -> ChangeRefusals.Episode?, overdue: @escaping (Overdue) -> Void
+        refusesChanges: @escaping () -> Bool, endRefusingStretch: @escaping () -> Bool,
+        overdue: @escaping (Overdue) -> Void
     ) {
         self.standing = standing
         self.kept = kept
-        self.refusing = refusing
+        self.refusesChanges = refusesChanges
+        self.endRefusingStretch = endRefusingStretch
         self.overdue = overdue
         look(in: isStranger ? limits.unauthenticatedMilliseconds : idleMilliseconds)
     }
@@ -129,15 +133,11 @@ final class ConnectionTimeouts {
 
     /// Sets a connection whose changes are refused a time to send no more of them. Called when that may have changed.
     func watchRefusals() {
-        guard let before = refusing(), !areRefusalsTimed else { return }
+        if areRefusalsTimed || !refusesChanges() { return }
         areRefusalsTimed = true
         eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(limits.refusingMillisecondsMax)) { [weak self] in
-            guard let self, self.standing() != nil else { return }
-            // What came within the first of these times may have been under way when the client was told.
-            let goesOn = refusing().map {
-                $0.number == before.number && before.hasNewLines && $0.newRefused > before.newRefused
-            }
-            if goesOn == true { return overdue(.refusing) }
+            guard let self, standing() != nil else { return }
+            if refusesChanges() && endRefusingStretch() { return overdue(.refusing) }
             areRefusalsTimed = false
             watchRefusals()
         }

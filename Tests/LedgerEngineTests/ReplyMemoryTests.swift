@@ -163,6 +163,45 @@ import Testing
         #expect(woken.all == ["3", "1"], "who went away is not woken")
     }
 
+    /// However many connections the other has.
+    @Test func tenantsThatWaitTakeTurns() {
+        let memory = ReplyMemory(bytesMax: 1_000)
+        let woken = Woken()
+        let (many, few) = (Tenant(share: 1), Tenant(share: 1))
+        let holder = share(memory)
+        holder.settle(1_000, unread: 1_000)
+        var waiters: [ReplyShare] = []
+        for (name, tenant) in [("m1", many), ("m2", many), ("m3", many), ("f1", few), ("m4", many), ("f2", few)] {
+            let waiter = share(memory, name, woken)
+            waiter.belong(to: tenant)
+            #expect(!waiter.reserve(10, waits: true))
+            waiters.append(waiter)
+        }
+        // One that is another's by now waits behind that one's.
+        waiters[1].belong(to: few)
+        holder.settle(900, unread: 900)
+        #expect(woken.all == ["m1", "f1", "m3", "f2", "m4", "m2"])
+    }
+
+    @Test func whoWaitsForLittleDoesNotWaitBehindALongLineOfItsTenant() {
+        let memory = ReplyMemory(bytesMax: 8 << 20)
+        let woken = Woken()
+        let tenant = Tenant(share: 1)
+        let holder = share(memory)
+        holder.settle(8 << 20, unread: 0)
+        let (line, reply) = (share(memory, "line", woken), share(memory, "reply", woken))
+        for waiter in [line, reply] { waiter.belong(to: tenant) }
+        #expect(!line.reserve(1 << 20, waits: true) && !reply.reserve(1_000, waits: true))
+        holder.settle(7 << 20, unread: 0)
+        #expect(woken.all == ["reply"])
+        // What it waits for may come to be little.
+        #expect(reply.reserve(1_000, waits: true) && !line.reserve(300_000, waits: true))
+        #expect(line.reserve(1_000, waits: true) && !memory.isShort)
+        #expect(!line.reserve(1 << 20, waits: true))
+        holder.settle(0, unread: 0)
+        #expect(woken.all == ["reply", "line"])
+    }
+
     @Test func whoIsWokenAndTakesNothingLetsThoseBehindGoOn() {
         let memory = ReplyMemory(bytesMax: 1_000)
         let woken = Woken()

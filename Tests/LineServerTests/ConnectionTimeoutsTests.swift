@@ -13,7 +13,9 @@ import Testing
         var isStranger = false
         var awaitsAnswers = false
         var unreadBytes = 0
-        var refusing: ChangeRefusals.Episode?
+        var refusesChanges = false
+        var goesOn = false
+        var stretches = 0
         var ended: [String] = []
 
         init(isHTTP: Bool = true) {
@@ -30,7 +32,11 @@ import Testing
                 standing: { [self] in
                     .init(isStranger: isStranger, awaitsAnswers: awaitsAnswers, unreadBytes: unreadBytes)
                 },
-                kept: { (nil, nil) }, refusing: { [self] in refusing },
+                kept: { (nil, nil) }, refusesChanges: { [self] in refusesChanges },
+                endRefusingStretch: { [self] in
+                    stretches += 1
+                    return goesOn
+                },
                 overdue: { [self] in
                     ended.append("\($0)")
                     timeouts.end()
@@ -79,30 +85,26 @@ import Testing
         #expect(connection.ended == ["idleness"])
     }
 
-    /// What is still under way in the network cannot be told from what a client sends that knows.
     @Test func whoAsksOnAndOnWhileChangesAreRefusedIsOverdue() {
         let connection = Connection(isHTTP: false)
+        connection.awaitsAnswers = true
         connection.begin()
         connection.timeouts.watchRefusals()
         connection.pass(2_000)
         #expect(connection.ended == [])
-        connection.refusing = .init(number: 1, hasNewLines: true, newRefused: 5)
+        connection.refusesChanges = true
         connection.timeouts.watchRefusals()
         connection.pass(600)
         // It was quiet for a moment.
-        connection.refusing = .init(number: 2)
         connection.timeouts.watchRefusals()
-        connection.pass(400)
-        #expect(connection.ended == [])
-        // It waits for a long answer, and asks for nothing.
-        connection.awaitsAnswers = true
         connection.pass(5_000)
-        #expect(connection.ended == [])
-        // What was under way has come.
-        connection.refusing = .init(number: 2, hasNewLines: true, newRefused: 1)
-        connection.pass(1_000)
-        #expect(connection.ended == [])
-        connection.refusing?.newRefused = 2
+        #expect(connection.ended == [] && connection.stretches == 5)
+        connection.goesOn = true
+        connection.refusesChanges = false
+        connection.pass(2_000)
+        #expect(connection.ended == [] && connection.stretches == 5)
+        connection.refusesChanges = true
+        connection.timeouts.watchRefusals()
         connection.pass(999)
         #expect(connection.ended == [])
         connection.pass(1)

@@ -41,19 +41,19 @@ import Testing
         let lines = (1...4).map { Requests.grant("\($0)", "a", 1, id: "\($0)") } + [Requests.balance("a", id: "5")]
         #expect(transcript.send(lines.joined(separator: "\n")) == ["grant 1"])
         #expect(transcript.answers(Self.unavailable) == ["1 storage_unavailable"])
-        #expect(transcript.state.refusing?.number == 1)
+        #expect(transcript.state.refusesChanges)
         transcript.change { $0.turn.begin(lines: 2) }
         #expect(transcript.operations() == [])
         #expect(transcript.replies() == ["2 storage_unavailable", "3 storage_unavailable"])
         transcript.change { $0.turn.begin(lines: 9) }
         #expect(transcript.operations() == ["balance a"] && transcript.replies() == ["4 storage_unavailable"])
-        #expect(transcript.state.refusing?.number == 1, "its client has an answer to come")
+        #expect(transcript.state.refusesChanges, "its client has an answer to come")
         #expect(transcript.send(Requests.grant("6", "a", 1, id: "6")) == [])
         #expect(transcript.answers(Self.done) == ["5", "6 storage_unavailable"])
-        #expect(transcript.state.refusing == nil)
+        #expect(!transcript.state.refusesChanges)
         #expect(transcript.send(Requests.grant("1", "a", 1, id: "7")) == ["grant 1"])
         #expect(transcript.answers(Self.unavailable) == ["7 storage_unavailable"])
-        #expect(transcript.state.refusing == nil, "nothing has come behind it")
+        #expect(!transcript.state.refusesChanges, "nothing has come behind it")
     }
 
     /// It lay in the socket when the refusal was told.
@@ -65,11 +65,11 @@ import Testing
         #expect(transcript.answers(Self.unavailable) == ["1 storage_unavailable"])
         for (grant, number) in zip(grants, 2...) {
             transcript.unread -= grant.utf8.count + 1
-            #expect(transcript.state.refusing?.number == 1)
+            #expect(transcript.state.refusesChanges)
             #expect(transcript.send(grant) == [])
             #expect(transcript.replies() == ["\(number) storage_unavailable"])
         }
-        #expect(transcript.state.refusing == nil)
+        #expect(!transcript.state.refusesChanges)
         #expect(transcript.send(Requests.grant("1", "a", 1, id: "4")) == ["grant 1"])
     }
 
@@ -81,26 +81,58 @@ import Testing
         transcript.receive(Requests.grant("1", "a", 1, id: "1") + "\n" + second[..<middle])
         #expect(transcript.answers(Self.unavailable) == ["1 storage_unavailable"])
         #expect(transcript.receive(second[middle...] + "\n") == [])
-        #expect(transcript.replies() == ["2 storage_unavailable"] && transcript.state.refusing == nil)
+        #expect(transcript.replies() == ["2 storage_unavailable"] && !transcript.state.refusesChanges)
         #expect(transcript.send(Requests.grant("1", "a", 1, id: "3")) == ["grant 1"])
     }
 
-    /// A client that waits for a long answer is none that sends on, whatever it had sent before.
-    @Test func onlyWhatComesBehindWhatHadComeIsSentOn() {
+    /// It reads its answers as soon as they are written, and sends on before the server has done anything else.
+    @Test func whoWaitsForAllAnswersIsNotRefusedAgain() {
         var transcript = Self.transcript { _ in false }
-        let lines = [
-            Requests.grant("1", "a", 1, id: "1"), Requests.balance("a", id: "2"), Requests.grant("3", "a", 1, id: "3"),
-        ]
-        transcript.state.turn.begin(lines: 2)
-        #expect(transcript.send(lines.joined(separator: "\n")) == ["grant 1", "balance a"])
+        transcript.send(Requests.grant("1", "a", 1, id: "1"))
+        transcript.unreadOnceWritten = 99
         #expect(transcript.answers(Self.unavailable) == ["1 storage_unavailable"])
-        transcript.change { $0.turn.begin(lines: 9) }
-        #expect(transcript.state.refusing?.number == 1 && transcript.state.refusing?.newRefused == 0)
-        transcript.send(Requests.grant("4", "a", 1, id: "4"))
-        transcript.send(Requests.grant("5", "a", 1, id: "5"))
-        #expect(transcript.state.refusing?.newRefused == 2)
-        #expect(transcript.answers(Self.done) == ["2"] + (3...5).map { "\($0) storage_unavailable" })
-        #expect(transcript.state.refusing == nil)
+        #expect(transcript.send(Requests.grant("1", "a", 1, id: "2")) == ["grant 1"])
+    }
+
+    /// A client that waits for a long answer is none that sends on, whatever it had sent before, and however late the
+    /// server reads that.
+    @Test func onlyWhatComesBehindAllThatHadComeCountsAsSentOn() {
+        var transcript = Self.transcript { _ in false }
+        func grant(_ number: Int) -> String { Requests.grant("\(number)", "a", 1, id: "\(number)") }
+        transcript.send(grant(1), Requests.balance("a", id: "2"))
+        transcript.unread = 1
+        #expect(transcript.answers(Self.unavailable) == ["1 storage_unavailable"])
+        func goesOn() -> Bool {
+            var goesOn = false
+            transcript.change { goesOn = $0.endRefusingStretch() }
+            return goesOn
+        }
+        for number in 3...6 { transcript.send(grant(number)) }
+        let first = goesOn()
+        #expect(!first, "it had sent more, which was not read")
+        for number in 7...8 { transcript.send(grant(number)) }
+        let second = goesOn()
+        #expect(!second, "nor is this")
+        transcript.unread = 0
+        transcript.send(grant(9))
+        let third = goesOn()
+        #expect(!third, "this had come")
+        for number in 10...11 { transcript.send(grant(number)) }
+        let fourth = goesOn()
+        #expect(fourth)
+        #expect(transcript.answers(Self.done) == ["2"] + (3...11).map { "\($0) storage_unavailable" })
+        #expect(!transcript.state.refusesChanges)
+    }
+
+    /// What is under way in the network when the client is told has come within the first stretch.
+    @Test func whatComesInTheFirstStretchIsNotSentOn() {
+        var transcript = Self.transcript { _ in false }
+        transcript.send(Requests.grant("1", "a", 1, id: "1"), Requests.balance("a", id: "2"))
+        _ = transcript.answers(Self.unavailable)
+        for number in 3...9 { transcript.send(Requests.grant("\(number)", "a", 1, id: "\(number)")) }
+        var goesOn = false
+        transcript.change { goesOn = $0.endRefusingStretch() }
+        #expect(!goesOn)
     }
 
     /// The ledger keeps the order of what it has; the connection that of what it has not handed on.

@@ -18,7 +18,7 @@ final class Readers: Sendable {
         }
 
         private struct State {
-            var waiting = ReadTurns<Read>()
+            var waiting = TenantTurns<Read>()
             /// How many reads of each tenant are under way.
             var running: [ObjectIdentifier: Int] = [:]
         }

@@ -35,8 +35,11 @@
 ///    flight and of unread replies, which end by 1 to 3.
 ///
 /// Who waits is served when there is room, as many as there is room for. A read is given its page then; if it is gone
-/// meanwhile, the page is given back, and the next one has it. Shares are woken in the order in which they came; one
-/// that is woken and does not take what it waited for, or takes less, lets those behind go on.
+/// meanwhile, the page is given back, and the next one has it. Shares of one tenant are woken in the order in which they
+/// came, and tenants take turns; those that wait for much (long lines) are apart from those that wait for little, so
+/// that nobody waits for little behind them. One that is woken and does not take what it waited for, or takes less, lets
+/// those behind go on. Whatever is given back, only the first of each tenant is looked at: a thousand connections that
+/// wait cost no more than one.
 package final class ReplyMemory: Sendable {
     /// Names one wait for a page; never given twice.
     typealias Ticket = UInt64
@@ -51,12 +54,75 @@ package final class ReplyMemory: Sendable {
 
     /// A share that waits for room for more than it has; it waits once only.
     private struct ShareWaiter {
-        let share: ObjectIdentifier
         var owner: ObjectIdentifier
         var own: Int
         var more: Int
         /// Called without the lock, by whoever gave memory back.
         let wake: @Sendable () -> Void
+    }
+
+    /// The shares that wait.
+    private struct WaitingShares {
+        /// Bytes from which on a share waits for much: replies have less, long lines more.
+        private static let muchBytesMin = 256 << 10
+
+        private var waiters: [ObjectIdentifier: ShareWaiter] = [:]
+        private var forLittle = TenantTurns<ObjectIdentifier>()
+        private var forMuch = TenantTurns<ObjectIdentifier>()
+
+        var count: Int { waiters.count }
+
+        func contains(_ share: ObjectIdentifier) -> Bool { waiters[share] != nil }
+
+        /// One that waits already keeps its place, unless it waits for much now, or for little.
+        mutating func append(_ share: ObjectIdentifier, _ waiter: ShareWaiter) {
+            if let known = waiters[share] {
+                if known.owner == waiter.owner, isForMuch(known) == isForMuch(waiter) {
+                    waiters[share] = waiter
+                    return
+                }
+                remove(share)
+            }
+            waiters[share] = waiter
+            if isForMuch(waiter) {
+                forMuch.append(share, of: waiter.owner)
+            } else {
+                forLittle.append(share, of: waiter.owner)
+            }
+        }
+
+        private func isForMuch(_ waiter: ShareWaiter) -> Bool { waiter.more >= WaitingShares.muchBytesMin }
+
+        mutating func remove(_ share: ObjectIdentifier) {
+            guard let waiter = waiters.removeValue(forKey: share) else { return }
+            if isForMuch(waiter) {
+                forMuch.removeAll { $0 == share }
+            } else {
+                forLittle.removeAll { $0 == share }
+            }
+        }
+
+        /// It is another owner's from now on, behind what waits of that one.
+        mutating func move(_ share: ObjectIdentifier, to owner: ObjectIdentifier) {
+            guard var waiter = waiters[share], waiter.owner != owner else { return }
+            waiter.owner = owner
+            append(share, waiter)
+        }
+
+        /// The next in turn for which there is room. First those that wait for much: it is there seldom.
+        mutating func popFirst(where hasRoom: (ShareWaiter) -> Bool) -> ShareWaiter? {
+            let share =
+                WaitingShares.popFirst(of: &forMuch, waiters, hasRoom)
+                ?? WaitingShares.popFirst(of: &forLittle, waiters, hasRoom)
+            return share.flatMap { waiters.removeValue(forKey: $0) }
+        }
+
+        private static func popFirst(
+            of turns: inout TenantTurns<ObjectIdentifier>, _ waiters: [ObjectIdentifier: ShareWaiter],
+            _ hasRoom: (ShareWaiter) -> Bool
+        ) -> ObjectIdentifier? {
+            turns.popFirst { waiters[$0].map(hasRoom) ?? false }
+        }
     }
 
     /// A read that waits for room for its page.
@@ -91,8 +157,8 @@ package final class ReplyMemory: Sendable {
         /// What there is on top of `bytesMax`, for pages of blocks.
         var added = 0
         var lastTicket: Ticket = 0
-        var shares: [ShareWaiter] = []
-        var pages = ReadTurns<PageWaiter>()
+        var shares = WaitingShares()
+        var pages = TenantTurns<PageWaiter>()
     }
 
     /// Memory that a page has, until nobody holds this any more.
@@ -139,7 +205,7 @@ package final class ReplyMemory: Sendable {
     var waits: Int { state.withLock { $0.shares.count + $0.pages.count } }
 
     /// Whether somebody waits for memory.
-    package var isShort: Bool { state.withLock { !$0.shares.isEmpty || !$0.pages.isEmpty } }
+    package var isShort: Bool { state.withLock { $0.shares.count > 0 || !$0.pages.isEmpty } }
 
     // MARK: Shares
 
@@ -159,13 +225,7 @@ package final class ReplyMemory: Sendable {
                 return true
             }
             guard let wake else { return false }
-            // Who asks again keeps its place.
-            if let place = state.shares.firstIndex(where: { $0.share == share }) {
-                state.shares[place].own = own
-                state.shares[place].more = more
-            } else {
-                state.shares.append(ShareWaiter(share: share, owner: owner, own: own, more: more, wake: wake))
-            }
+            state.shares.append(share, ShareWaiter(owner: owner, own: own, more: more, wake: wake))
             return false
         }
     }
@@ -184,9 +244,7 @@ package final class ReplyMemory: Sendable {
         _ taken: Int, unread: Int, of share: ObjectIdentifier, from former: ObjectIdentifier, to owner: ObjectIdentifier
     ) {
         serve { state in
-            for place in state.shares.indices where state.shares[place].share == share {
-                state.shares[place].owner = owner
-            }
+            state.shares.move(share, to: owner)
             state.taken.add(-taken, of: former)
             state.unread.add(-unread, of: former)
             state.taken.add(taken, of: owner)
@@ -196,11 +254,11 @@ package final class ReplyMemory: Sendable {
 
     /// The share waits no more. There may be room for those behind it, if it was woken and took less.
     fileprivate func cancel(_ share: ObjectIdentifier) {
-        serve { state in state.shares.removeAll { $0.share == share } }
+        serve { state in state.shares.remove(share) }
     }
 
     fileprivate func isWaiting(_ share: ObjectIdentifier) -> Bool {
-        state.withLock { $0.shares.contains { $0.share == share } }
+        state.withLock { $0.shares.contains(share) }
     }
 
     private func hasRoom(_ more: Int, beside own: Int, of owner: ObjectIdentifier, taken: Sums, all: Int) -> Bool {
@@ -277,20 +335,15 @@ package final class ReplyMemory: Sendable {
             let page = page(next.bytes, of: next.tenant, &state)
             served.append { next.grant(next.ticket, page) }
         }
-        if state.shares.isEmpty { return served }
+        if state.shares.count == 0 { return served }
+        let all = bytesMax + state.added
         var taken = state.taken
-        var waiting: [ShareWaiter] = []
-        for waiter in state.shares {
-            if hasRoom(
-                waiter.more, beside: waiter.own, of: waiter.owner, taken: taken, all: bytesMax + state.added)
-            {
-                taken.add(waiter.more, of: waiter.owner)
-                served.append(waiter.wake)
-            } else {
-                waiting.append(waiter)
-            }
+        while let waiter = state.shares.popFirst(where: {
+            hasRoom($0.more, beside: $0.own, of: $0.owner, taken: taken, all: all)
+        }) {
+            taken.add(waiter.more, of: waiter.owner)
+            served.append(waiter.wake)
         }
-        state.shares = waiting
         return served
     }
 }

@@ -52,7 +52,9 @@ extension WireError {
     package static let unknownToken = WireError(.unauthenticated, "the token is not one of this server's")
 
     package static let unknownApproval = WireError(
-        .unauthenticated, "approval is not one of this server's tokens", [Detail("path", .string("approval"))])
+        .unauthenticated,
+        "approval is not one of this server's tokens, or too many before it on this connection were not",
+        [Detail("path", .string("approval"))])
 
     /// `rule` says what a token that approves must be.
     package static func noApproval(_ rule: String) -> WireError {

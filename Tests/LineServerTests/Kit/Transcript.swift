@@ -17,6 +17,8 @@ struct Transcript {
     var isWritable = true
     /// Bytes that have come and were not read.
     var unread = 0
+    /// The same, from when something is written next.
+    var unreadOnceWritten: Int?
     /// The operations that were handed on since the last time.
     private var submitted: [String] = []
     /// What was passed on to the node that leads, and in whose name, since the last time.
@@ -85,7 +87,9 @@ struct Transcript {
                 let ledger = ledgers.isEmpty ? "" : "\(ledgers[place]): "
                 relayed += requests.map { "\(ledger)\(Transcript.name($0)) for \(client ?? "anybody")" }
             case .reload: did.append("reload")
-            case .write: written += state.takeReplies { Array($0) }
+            case .write:
+                written += state.takeReplies { Array($0) }
+                unread = unreadOnceWritten ?? unread
             case .look: state.looked(unread: unread)
             case .flush: did.append("flush")
             case .read: did.append("read")

@@ -3,10 +3,10 @@ import Testing
 @testable import LedgerEngine
 
 /// Whose read is next where many wait.
-@Suite struct ReadTurnsTests {
+@Suite struct TenantTurnsTests {
     @Test func tenantsTakeTurnsAndEachIsServedInItsOrder() {
         let (many, few) = (Tenant(), Tenant())
-        var turns = ReadTurns<String>()
+        var turns = TenantTurns<String>()
         for number in 0..<500 { turns.append("many \(number)", of: many) }
         for number in 0..<2 { turns.append("few \(number)", of: few) }
         let first = (0..<5).compactMap { _ in turns.popFirst() }
