@@ -205,10 +205,11 @@ public final class LedgerClient: Sendable {
                 return min(wait, most)
             }
             var (repeatsChange, givesUpChanges) = (false, false)
-            let givesUp = repeatsUntil.withLockedValue { $0 } <= .now()
+            let givesUp = hasGivenUp
             let lastChange = ends.indices.last { open[$0].changes && ends[$0].isDecision } ?? 0
             for (index, end) in ends.enumerated() {
                 var asked = open[index]
+                asked.last = end
                 if repeatsChange, !asked.changes, end.isDecision {
                     again.append(asked)
                     continue
@@ -235,10 +236,12 @@ public final class LedgerClient: Sendable {
         }
     }
 
-    /// What is asked at once is sent again for so long only.
+    /// What is asked at once is sent again for so long only; and what waits for a connection then is not sent at all.
     package func giveUp(afterMilliseconds milliseconds: Int64) {
-        repeatsUntil.withLockedValue { $0 = .now() + .milliseconds(milliseconds) }
+        repeatsUntil.withLockedValue { $0 = min($0, .now() + .milliseconds(milliseconds)) }
     }
+
+    private var hasGivenUp: Bool { repeatsUntil.withLockedValue { $0 } <= .now() }
 
     /// One of several that are asked at once.
     private struct Asked {
@@ -247,10 +250,18 @@ public final class LedgerClient: Sendable {
         let line: [UInt8]
         let changes: Bool
         var retry: Retry
+        /// How the last attempt ended; `nil` before the first.
+        var last: AttemptEnd?
     }
 
     private func attempt(_ asked: [Asked], _ deadline: NIODeadline) async -> [AttemptEnd] {
+        // One that has given up already sends what it is asked then once.
+        let mayBegin = hasGivenUp && asked.allSatisfy { $0.last == nil }
         switch await keeper.connection(deadline: deadline) {
+        case .connected where hasGivenUp && !mayBegin:
+            let unsent = AttemptEnd.disconnected(
+                ClientError.cannotConnect("what is asked is given up"), wasSent: false)
+            return asked.map { $0.last ?? unsent }
         case .connected(let connection):
             let calls = connection.begin(asked.map { PendingCall(id: $0.id, line: $0.line, deadline: deadline) })
             var ends: [AttemptEnd] = []

@@ -146,6 +146,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
 
     func channelReadComplete(context: ChannelHandlerContext) {
         timeouts.noteProgress()
+        state.readCompleted()
         if state.turn.ask() { askForTurn() }
         context.fireChannelReadComplete()
     }
@@ -265,8 +266,9 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     /// The tokens were replaced, and perhaps the certificates. Where nobody knows any more who the client is, it is a
     /// stranger again, and has a stranger's time to authenticate. What it waits for is answered with what there is, and
     /// those of its requests that are not handed on yet are refused. Where its token opens another ledger, the
-    /// connection ends, and its client makes another. Where it may do less than before, and what it may not do any more
-    /// could be carried out later yet, the connection is closed: nothing of that is carried out.
+    /// connection ends, and its client makes another. Where it may do less than before, what waits to be passed on to
+    /// the node that leads is refused, and where anything stands behind a read, the connection is closed: nothing of
+    /// that is carried out.
     func renewIdentity() {
         var hasLostRights = false
         turn { hasLostRights = $0.renewIdentity() }

@@ -96,7 +96,9 @@ struct ConnectionSessions {
     mutating func beginShutdown(relayMilliseconds: Int64) {
         endWaits()
         self.relayMilliseconds = relayMilliseconds
-        for relayed in relayed.values { relayed.session.giveUp(afterMilliseconds: relayMilliseconds) }
+        for relayed in relayed.values where !relayed.isGivenUp {
+            relayed.session.giveUp(afterMilliseconds: relayMilliseconds)
+        }
     }
 
     mutating func close() {

@@ -91,6 +91,8 @@ struct ConnectionState {
     private var isPieceWritten = false
     /// The channel asked to read while that was not wanted.
     private var isReadHeld = false
+    /// Whether what has come is looked at behind the last answers.
+    private var isLookedForLast = false
     /// Why the server ends the connection, until that is said.
     private var lastWord: WireError?
     /// Lines that were no requests, and heads of HTTP that were refused, while nobody knew who the client is.
@@ -154,12 +156,7 @@ struct ConnectionState {
 
     /// Whether all that came is answered, but for what has not ended.
     var isQuiet: Bool {
-        mutating get { isAnswered && !replies.hasLines }
-    }
-
-    /// The same, where what is answered may not be written yet.
-    private var isAnswered: Bool {
-        mutating get { replies.isEmpty && !hasLine }
+        mutating get { replies.isEmpty && !replies.hasLines && !hasLine }
     }
 
     /// Whether changes are refused because one before them was.
@@ -179,6 +176,9 @@ struct ConnectionState {
         route.refusals.noteReading()
         if phase.readsLines { input.append(&bytes) } else { turn.noteInVain() }
     }
+
+    /// All that came together was read. (Over TLS it may have been no bytes of the client's.)
+    mutating func readCompleted() { route.refusals.noteReading() }
 
     /// The client sends nothing more.
     mutating func inputClosed() { phase.inputClosed() }
@@ -306,8 +306,15 @@ struct ConnectionState {
 
     /// So many bytes have come, and were not read.
     mutating func looked(unread: Int) {
-        let isAnswered = isAnswered
-        route.refusals.looked(unread: unread, unaccepted: input.bytes, isAnswered: isAnswered)
+        route.refusals.looked(unread: unread, unaccepted: input.bytes, isAnswered: isLookedForLast)
+        isLookedForLast = false
+    }
+
+    /// Whether all that came is answered, and what is left of the answers is written at once, if anything is. What
+    /// comes from then on may be sent by a client that has read them.
+    private mutating func writesLastAnswers(_ isWritable: Bool) -> Bool {
+        isWritable && !isPieceWritten && replies.isEmpty && !hasLine
+            && replies.lineBytes <= limits.replyPieceBytesMax
     }
 
     private mutating func nextAction(_ isWritable: Bool) -> Action? {
@@ -318,9 +325,10 @@ struct ConnectionState {
                 acceptLines(isWritable)
             } while replies.settle() && !replies.hasLines && hasLine
             if let handedOn = route.next() { return handedOn }
-            // Before the last answers are written: what comes then may be sent by a client that has read them.
-            let isAnswered = route.refusals.isActive && isAnswered
-            if isAnswered, route.refusals.needsLook(isAnswered: true) { return .look }
+            if route.refusals.isActive, writesLastAnswers(isWritable), route.refusals.needsLook(isAnswered: true) {
+                isLookedForLast = true
+                return .look
+            }
             // In TLS all that is not flushed is taken, and leaves the channel writable.
             if replies.hasLines && isWritable && !isPieceWritten {
                 isFlushDue = true

@@ -78,8 +78,9 @@ struct ReplyQueue {
     /// What the replies of the batch that began last may take together.
     var batchBytesMax: Int { (isWritingLastBatch ? writer.batchBytes : 0) + batchReplyBytesMax }
 
-    /// Whether there are whole lines to be written.
-    var hasLines: Bool { writer.wholeLineBytes > 0 }
+    /// Bytes of the whole lines that are to be written, and whether there are any.
+    var lineBytes: Int { writer.wholeLineBytes }
+    var hasLines: Bool { lineBytes > 0 }
 
     /// Lines are accepted now.
     mutating func beginAccepting() { acceptedAt = nil }

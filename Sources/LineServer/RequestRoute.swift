@@ -39,8 +39,8 @@ struct RequestRoute {
     private var relayed: [LedgerRequest] = []
     /// What was passed on and is not answered.
     private var underWay: [LedgerRequest] = []
-    /// How many of those that are to be passed on are not, and why.
-    private var withdrawn: (count: Int, error: WireError)?
+    /// The first of those that are to be passed on are not, and why.
+    private var withdrawn: [WireError] = []
     /// Changes that are not carried out because one before them was not.
     var refusals = ChangeRefusals()
     /// How often the service is to read its configuration again.
@@ -61,7 +61,7 @@ struct RequestRoute {
     /// ledger here has is not passed on, whatever it answers.
     mutating func withdraw(_ error: WireError) {
         stranded.passNothingOn()
-        withdrawn = (relayed.count, error)
+        withdrawn += Array(repeating: error, count: relayed.count - withdrawn.count)
     }
 
     /// Whether requests are passed on to the node that leads.
@@ -147,11 +147,9 @@ struct RequestRoute {
         underWay.removeFirst(min(replies.count, underWay.count))
         guard underWay.isEmpty else { return replies }
         var all = replies
-        if let (count, error) = withdrawn {
-            all += relayed.prefix(count).map { _ in .error(error) }
-            relayed.removeFirst(count)
-            withdrawn = nil
-        }
+        all += withdrawn.map { .error($0) }
+        relayed.removeFirst(withdrawn.count)
+        withdrawn = []
         if refusals.isActive {
             all += relayed.map { _ in .error(.refusedBehind) }
             relayed = []

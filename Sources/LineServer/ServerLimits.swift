@@ -114,8 +114,8 @@ package struct ServerLimits: Sendable {
     /// ended. Over a slow line a page of the largest kind takes less, and so does the longest line.
     package var keptMillisecondsMax: Int64 = 10_000
     /// The stretches of time in which it is counted whether new changes come on a connection on which they are refused
-    /// because one before them was: longer than what a client sends is under way. In each but the first the connection
-    /// is closed for that: its client waits for its answers within a few round trips, or never does.
+    /// because one before them was: longer than what a client sends is under way. From the third on the connection is
+    /// closed for that: its client waits for its answers within a few round trips, or never does.
     package var refusingMillisecondsMax: Int64 = 1_000
     /// Bytes of a batch's replies, which are held until the last is there. What may have no place in them is answered
     /// `overloaded`, and not carried out. A thousand of the largest receipts of spends fit; a thousand long pages are

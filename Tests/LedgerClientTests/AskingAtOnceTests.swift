@@ -154,6 +154,25 @@ import Testing
         }
     }
 
+    /// It waits before it is sent again.
+    @Test func whatIsGivenUpMeanwhileIsNotSentOnceMore() async throws {
+        let script: Peer.ConnectionScript = { _, _, line in
+            line.map { [.send(answer($0) { _ in .error(.storageUnavailable) })] } ?? []
+        }
+        let asking = NIOLockedValueBox<LedgerClient?>(nil)
+        var configuration = ClientConfiguration.patient(
+            retryPolicy: RetryPolicy(attemptsMax: 9, baseMilliseconds: 7, capMilliseconds: 7))
+        configuration.pacing = Pacing(
+            sleep: { _ in asking.withLockedValue { $0 }?.giveUp(afterMilliseconds: 0) }, jitter: { $0 })
+        try await Peer.with(configuration: configuration, script) { peer, client in
+            asking.withLockedValue { $0 = client }
+            let results = await client.ask(try Self.changes())
+            #expect(Self.accounts(results) == Array(repeating: "storage_unavailable", count: 4))
+            #expect(peer.observed.lines.count == 4)
+            asking.withLockedValue { $0 = nil }
+        }
+    }
+
     /// The answers behind a refusal come later: the node that refused is not left before.
     @Test func noAnswerBehindARefusalIsLost() async throws {
         let held = Held(until: 3)

@@ -183,6 +183,21 @@ import Testing
         #expect(woken.all == ["m1", "f1", "m3", "f2", "m4", "m2"])
     }
 
+    /// It has much itself, and so may have no more before that is given back.
+    @Test func whoHasMuchHoldsUpNoOtherOfItsTenant() {
+        let memory = ReplyMemory(bytesMax: 1_000)
+        let woken = Woken()
+        let tenant = Tenant()
+        let (much, little, holder) = (share(memory, "much", woken), share(memory, "little", woken), share(memory))
+        for waiter in [much, little] { waiter.belong(to: tenant) }
+        #expect(much.reserve(150, waits: false))
+        holder.settle(840, unread: 0)
+        #expect(!much.reserve(160, waits: true) && !little.reserve(10, waits: true))
+        holder.settle(600, unread: 0)
+        #expect(woken.all == ["little"])
+        withExtendedLifetime(much) {}
+    }
+
     @Test func whoWaitsForLittleDoesNotWaitBehindALongLineOfItsTenant() {
         let memory = ReplyMemory(bytesMax: 8 << 20)
         let woken = Woken()

@@ -50,8 +50,8 @@ extension ServerTests {
             }
         }
 
-        /// Left to itself, the kernel takes the more of what a client sends the faster it was read before: behind a round
-        /// trip of 40 ms it was 20 MB of one connection that was not read from any more.
+        /// Left to itself, the kernel takes the more of what a client sends the faster it was read before: behind a
+        /// round trip of 40 ms it was 20 MB of one connection that was not read from any more.
         @Test func theKernelTakesOnlySoMuchOfWhatIsNotRead() async throws {
             try await TestServer.run(
                 listenHTTP: [.tcp(host: "127.0.0.1", port: 0)], listenMetrics: [.tcp(host: "127.0.0.1", port: 0)]

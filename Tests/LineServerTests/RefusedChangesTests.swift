@@ -124,15 +124,48 @@ import Testing
         #expect(!transcript.state.refusesChanges)
     }
 
+    /// It has not been told yet, for it reads nothing.
+    @Test func whatComesBeforeARefusalIsWrittenIsRefusedToo() {
+        var transcript = Self.transcript { _ in false }
+        transcript.send(Requests.grant("1", "a", 1, id: "1"))
+        transcript.isWritable = false
+        #expect(transcript.answers(Self.unavailable) == [])
+        #expect(transcript.send(Requests.grant("2", "a", 1, id: "2")) == [])
+        transcript.isWritable = true
+        transcript.change { _ in }
+        #expect(transcript.operations() == [])
+        #expect(transcript.replies() == ["1 storage_unavailable", "2 storage_unavailable"])
+        #expect(transcript.send(Requests.grant("1", "a", 1, id: "3")) == ["grant 1"])
+    }
+
+    /// What it sends is never read as a whole.
+    @Test func whoSendsFasterThanItIsReadForAVeryLongTimeIsSentAway() {
+        var transcript = Self.transcript { _ in false }
+        transcript.send(Requests.grant("1", "a", 1, id: "1"), Requests.balance("a", id: "2"))
+        transcript.unread = 1
+        _ = transcript.answers(Self.unavailable)
+        var stretches = 0
+        var goesOn = false
+        while !goesOn && stretches < 99 {
+            transcript.send(Requests.grant("g\(stretches)", "a", 1, id: "9"))
+            transcript.change { goesOn = $0.endRefusingStretch() }
+            stretches += 1
+        }
+        #expect(stretches == 30)
+    }
+
     /// What is under way in the network when the client is told has come within the first stretch.
-    @Test func whatComesInTheFirstStretchIsNotSentOn() {
+    @Test func whatComesInTheFirstStretchesIsNotSentOn() {
         var transcript = Self.transcript { _ in false }
         transcript.send(Requests.grant("1", "a", 1, id: "1"), Requests.balance("a", id: "2"))
         _ = transcript.answers(Self.unavailable)
-        for number in 3...9 { transcript.send(Requests.grant("\(number)", "a", 1, id: "\(number)")) }
-        var goesOn = false
-        transcript.change { goesOn = $0.endRefusingStretch() }
-        #expect(!goesOn)
+        // The first may have begun before that.
+        for number in 3...4 {
+            for line in 0..<3 { transcript.send(Requests.grant("\(number) \(line)", "a", 1, id: "\(number)")) }
+            var goesOn = false
+            transcript.change { goesOn = $0.endRefusingStretch() }
+            #expect(!goesOn)
+        }
     }
 
     /// The ledger keeps the order of what it has; the connection that of what it has not handed on.

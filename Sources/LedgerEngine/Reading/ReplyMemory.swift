@@ -35,11 +35,12 @@
 ///    flight and of unread replies, which end by 1 to 3.
 ///
 /// Who waits is served when there is room, as many as there is room for. A read is given its page then; if it is gone
-/// meanwhile, the page is given back, and the next one has it. Shares of one tenant are woken in the order in which they
-/// came, and tenants take turns; those that wait for much (long lines) are apart from those that wait for little, so
-/// that nobody waits for little behind them. One that is woken and does not take what it waited for, or takes less, lets
-/// those behind go on. Whatever is given back, only the first of each tenant is looked at: a thousand connections that
-/// wait cost no more than one.
+/// meanwhile, the page is given back, and the next one has it. Shares of one tenant are woken in the order in which
+/// they came, and tenants take turns; those that wait for much (long lines) are apart from those that wait for little,
+/// so that nobody waits for little behind them. One that is woken and does not take what it waited for, or takes less,
+/// lets those behind go on. Whatever is given back, only the first few of each tenant are looked at: a thousand
+/// connections of one that wait cost no more than a few, and one that has much already, and so may have no more, holds
+/// up nobody.
 package final class ReplyMemory: Sendable {
     /// Names one wait for a page; never given twice.
     typealias Ticket = UInt64
@@ -65,6 +66,8 @@ package final class ReplyMemory: Sendable {
     private struct WaitingShares {
         /// Bytes from which on a share waits for much: replies have less, long lines more.
         private static let muchBytesMin = 256 << 10
+        /// How many of each tenant are looked at.
+        private static let lookedAtMax = 8
 
         private var waiters: [ObjectIdentifier: ShareWaiter] = [:]
         private var forLittle = TenantTurns<ObjectIdentifier>()
@@ -121,7 +124,7 @@ package final class ReplyMemory: Sendable {
             of turns: inout TenantTurns<ObjectIdentifier>, _ waiters: [ObjectIdentifier: ShareWaiter],
             _ hasRoom: (ShareWaiter) -> Bool
         ) -> ObjectIdentifier? {
-            turns.popFirst { waiters[$0].map(hasRoom) ?? false }
+            turns.popFirst(among: lookedAtMax) { waiters[$0].map(hasRoom) ?? false }
         }
     }
 

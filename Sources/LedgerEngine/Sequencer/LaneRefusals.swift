@@ -6,8 +6,8 @@ import Synchronization
 /// before its client asks again for what stands before it.
 ///
 /// Whoever has the lane says when it goes on: when all is answered that was submitted to it. What was not submitted by
-/// then, and was asked before the client could know of the refusal, it has to refuse itself, as the server's connections
-/// do. (That a node was to step down changes no ledger: nothing is refused behind it.)
+/// then, and was asked before the client could know of the refusal, it has to refuse itself, as the server's
+/// connections do. (That a node was to step down changes no ledger: nothing is refused behind it.)
 final class LaneRefusals: Sendable {
     private static let refusal = StoreError(
         .notReady, "what was asked before it was not carried out: it may be asked again at once")
