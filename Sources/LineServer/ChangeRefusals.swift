@@ -7,12 +7,12 @@ import LedgerWire
 /// and the kernel has nothing more (which over HTTP nobody asks: the next request may be another client's). What comes
 /// later is sent by a client that could read all answers, or was under way in the network meanwhile.
 struct ChangeRefusals {
-    /// Whether changes are refused.
-    private(set) var isActive = false
     /// Stretches of time after which a connection ends on which changes are refused in each, however late they are
     /// read.
     private static let busyStretchesMax = 30
 
+    /// Whether changes are refused.
+    private(set) var isActive = false
     /// How many stretches of time have ended since changes are refused (``endStretch()``), and in how many of the last
     /// one after the other some were.
     private var stretches = 0
@@ -41,11 +41,14 @@ struct ChangeRefusals {
     /// The client is about to be told that a change was not carried out.
     mutating func begin() {
         if isActive { return }
-        (isActive, stretches, busyStretches, readingsSeen, readingsAnswered) = (true, 0, 0, nil, nil)
+        (isActive, stretches, busyStretches, readingsAnswered) = (true, 0, 0, nil)
         beginStretch()
     }
 
-    private mutating func beginStretch() { (refused, backlogBytes, hasNewLines, newRefused) = (0, nil, false, 0) }
+    /// It is looked at once what has come.
+    private mutating func beginStretch() {
+        (refused, backlogBytes, hasNewLines, newRefused, readingsSeen) = (0, nil, false, 0, nil)
+    }
 
     /// Something was read from the connection.
     mutating func noteReading() { readings &+= 1 }

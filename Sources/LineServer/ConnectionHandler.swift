@@ -82,7 +82,11 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
             isStranger: isStranger, standing: { [weak self] in self?.standing },
             kept: { [weak self] in self?.kept ?? (nil, nil) },
             refusesChanges: { [weak self] in self?.state.refusesChanges ?? false },
-            endRefusingStretch: { [weak self] in self?.state.endRefusingStretch() ?? false },
+            endRefusingStretch: { [weak self] in
+                var goesOn = false
+                self?.turn { goesOn = $0.endRefusingStretch() }
+                return goesOn
+            },
             overdue: { [weak self] in self?.end(overdue: $0) })
         share.wake = { [weak self, eventLoop] in
             // It has its place among those who wait for memory only as long as it asks at once.

@@ -124,6 +124,19 @@ import Testing
         #expect(!transcript.state.refusesChanges)
     }
 
+    /// However seldom.
+    @Test func whoSendsOneChangeInEachStretchSendsOn() {
+        var transcript = Self.transcript { _ in false }
+        transcript.send(Requests.grant("1", "a", 1, id: "1"), Requests.balance("a", id: "2"))
+        _ = transcript.answers(Self.unavailable)
+        var ends: [Bool] = []
+        for number in 3...5 {
+            transcript.send(Requests.grant("\(number)", "a", 1, id: "\(number)"))
+            transcript.change { ends.append($0.endRefusingStretch()) }
+        }
+        #expect(ends == [false, false, true])
+    }
+
     /// It has not been told yet, for it reads nothing.
     @Test func whatComesBeforeARefusalIsWrittenIsRefusedToo() {
         var transcript = Self.transcript { _ in false }
