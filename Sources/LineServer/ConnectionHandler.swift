@@ -87,7 +87,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
                 self?.turn { goesOn = $0.endRefusingStretch() }
                 return goesOn
             },
-            overdue: { [weak self] in self?.end(overdue: $0) })
+            overdue: { [weak self] in self?.end(for: $0) })
         share.wake = { [weak self, eventLoop] in
             // It has its place among those who wait for memory only as long as it asks at once.
             eventLoop.execute { self?.takeTurnAtOnce() }
@@ -98,7 +98,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     private func openSession(at place: Int) -> LedgerSession {
         service.ledgers.members[place].ledger.session(
             memory: service.memory, outlet: Outlet(eventLoop), prepare: \.writtenPage,
-            displaced: { [weak self] in self?.end(because: nil) },
+            displaced: { [weak self] in self?.end(for: .displaced) },
             noteCommit: noteCommit
         ) { [weak self] answers in
             guard let self else { return }
@@ -294,8 +294,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         guard state.hasMoved, front?.isIdle != false else { return false }
         if hasEndedForMove { return true }
         hasEndedForMove = true
-        sessions.endWaits()
-        end(because: .otherLedgerNow, within: service.limits.unauthenticatedMilliseconds)
+        end(for: .moved)
         return true
     }
 
@@ -319,10 +318,24 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         eventLoop.scheduleTask(in: .milliseconds(service.limits.lingerMilliseconds)) { self.closeNow() }
     }
 
-    /// Ends a connection that has not authenticated, for another needs its place. Over HTTP what it has asked is
-    /// answered first; where its client does not read that within a stranger's time, it is closed all the same.
-    func putOut(_ error: WireError) {
-        end(because: error, within: front == nil ? nil : service.limits.unauthenticatedMilliseconds)
+    /// Ends the connection when what is under way is answered, or when its time is over.
+    func end(for reason: ConnectionEnd) {
+        guard let context else { return }
+        let peer = context.channel.peerWords
+        if let notice = reason.notice { service.notices.note(notice, peer) }
+        service.logger.debug("a connection is ended", metadata: ["reason": "\(reason)", "peer": "\(peer)"])
+        if reason.endsWaits { sessions.endWaits() }
+        let time: Int64
+        switch reason.grace(isHTTP: front != nil) {
+        case .none: return closeNow()
+        case .linger: time = service.limits.lingerMilliseconds
+        case .stranger: time = service.limits.unauthenticatedMilliseconds
+        }
+        // Over HTTP what has come of a request is answered so: alone, it would be taken for the reply to what is under
+        // way.
+        if let error = reason.error { front?.ending = error }
+        turn { $0.end(front == nil ? reason.error : nil) }
+        eventLoop.scheduleTask(in: .milliseconds(time)) { [weak self] in self?.closeNow() }
     }
 
     // MARK: What was not done in time
@@ -340,37 +353,6 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     }
 
     private var kept: ConnectionTimeouts.Kept { (isReadingAwaited ? readings : nil, state.longLine) }
-
-    private func end(overdue: ConnectionTimeouts.Overdue) {
-        guard let peer = context?.channel.peerWords else { return }
-        switch overdue {
-        case .authentication:
-            service.notices.note(.neverAuthenticated, peer)
-            end(because: .notAuthenticatedInTime)
-        case .idleness:
-            service.logger.debug("an idle connection was closed", metadata: ["peer": "\(peer)"])
-            end(because: nil)
-        case .memory(let kind):
-            service.notices.note(kind, peer)
-            closeNow()
-        case .refusing:
-            service.notices.note(.changesRefused, peer)
-            sessions.endWaits()
-            end(because: .changesRefused, within: service.limits.unauthenticatedMilliseconds)
-        }
-    }
-
-    /// Ends the connection when what is under way is answered.
-    /// - Parameters:
-    ///   - error: why. Over HTTP what has come of a request is answered so: alone, it would be taken for the reply to
-    ///     what is under way.
-    ///   - milliseconds: within which it is closed all the same; `nil` where it is given time to read why and no more.
-    private func end(because error: WireError?, within milliseconds: Int64? = nil) {
-        if let error { front?.ending = error }
-        turn { $0.end(front == nil ? error : nil) }
-        let time = TimeAmount.milliseconds(milliseconds ?? service.limits.lingerMilliseconds)
-        eventLoop.scheduleTask(in: time) { [weak self] in self?.closeNow() }
-    }
 
     // MARK: The turn
 

@@ -146,7 +146,7 @@ final class ConnectionRegistry: Sendable {
             notices.note(.strangerPutOut, putOut.member.peerWords)
             let handler = putOut.member.handler
             putOut.member.eventLoop.execute {
-                if putOut.isTold { handler.putOut(.overloaded) } else { handler.closeNow() }
+                if putOut.isTold { handler.end(for: .putOut) } else { handler.closeNow() }
             }
         }
         return admission

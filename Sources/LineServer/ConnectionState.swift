@@ -53,19 +53,6 @@ struct ConnectionState {
         let bytes: Int
     }
 
-    /// What became of the line of a request of HTTP.
-    enum LineOutcome {
-        /// It was not looked at.
-        case none
-        /// Nobody knew any more who had sent it, and it was not looked at.
-        case unauthenticated
-        /// It was answered.
-        /// - Parameters:
-        ///   - error: the reply, where it is one and an error.
-        ///   - notification: the JWS that the App Store posted, where it posted one.
-        case answered(error: WireError?, notification: SignedObject?)
-    }
-
     /// Told what is refused for security's sake, and the name of the token that asked.
     var noteRefusal: (SecurityRefusal, String?) -> Void {
         get { reception.noteRefusal }
@@ -77,22 +64,19 @@ struct ConnectionState {
 
     private let directory: LedgerDirectory
     private let limits: ServerLimits
-    private let share: ReplyShare
+    private let room: ConnectionRoom
 
     private var phase = ConnectionPhase.open(.lines)
     private var input = InputBuffer()
     private var reception: Reception
     private var route: RequestRoute
+    private var refusals = ChangeRefusals()
     private var body = HTTPBody(.requests)
     private var batch: Batch?
     private var replies: ReplyQueue
-    private var isFlushDue = false
-    /// Whether more was there than was written since the last flush.
-    private var isPieceWritten = false
+    private var writing = ReplyWriting()
     /// The channel asked to read while that was not wanted.
     private var isReadHeld = false
-    /// Whether what has come is looked at behind the last answers.
-    private var isLookedForLast = false
     /// Why the server ends the connection, until that is said.
     private var lastWord: WireError?
     /// Lines that were no requests, and heads of HTTP that were refused, while nobody knew who the client is.
@@ -117,7 +101,7 @@ struct ConnectionState {
         route = RequestRoute(leadPlace: leadPlace)
         self.directory = directory
         self.limits = limits
-        self.share = share
+        room = ConnectionRoom(share, limits)
         reception = Reception(
             ClientIdentity(tokens: tokens, wrongTokensMax: limits.wrongTokensMax, seat: seat), directory: directory,
             info: info, clock: clock)
@@ -143,7 +127,7 @@ struct ConnectionState {
     var isSilenced: Bool { reception.isGuessing || strangerVainLines >= limits.strangerVainLinesMax }
 
     /// What became of the line of the last request of HTTP that began. Its notification is given once.
-    mutating func takeLineOutcome() -> LineOutcome { body.takeOutcome(replies.lastError) }
+    mutating func takeLineOutcome() -> HTTPBody.Outcome { body.takeOutcome(replies.lastError) }
 
     /// What it holds of lines that were not accepted.
     var inputBytes: Int { input.bytes }
@@ -160,10 +144,10 @@ struct ConnectionState {
     }
 
     /// Whether changes are refused because one before them was.
-    var refusesChanges: Bool { route.refusals.isActive }
+    var refusesChanges: Bool { refusals.isActive }
 
     /// See ``ChangeRefusals/endStretch()``.
-    mutating func endRefusingStretch() -> Bool { route.refusals.endStretch() }
+    mutating func endRefusingStretch() -> Bool { refusals.endStretch() }
 
     // MARK: What came
 
@@ -173,12 +157,12 @@ struct ConnectionState {
     }
 
     mutating func received(_ bytes: inout ByteBuffer) {
-        route.refusals.noteReading()
+        refusals.noteReading()
         if phase.readsLines { input.append(&bytes) } else { turn.noteInVain() }
     }
 
     /// All that came together was read. (Over TLS it may have been no bytes of the client's.)
-    mutating func readCompleted() { route.refusals.noteReading() }
+    mutating func readCompleted() { refusals.noteReading() }
 
     /// The client sends nothing more.
     mutating func inputClosed() { phase.inputClosed() }
@@ -258,14 +242,14 @@ struct ConnectionState {
         for case .failure(let fault) in answers {
             if let refusal = SecurityRefusal(fault) { noteRefusal(refusal, holder?.name) }
         }
-        replies.settle(route.answered(answers), of: ledgerName)
+        replies.settle(route.answered(answers, &refusals), of: ledgerName)
     }
 
     /// The service has read its configuration again.
     mutating func reloaded(_ report: ReloadReport) { replies.settle(relayed: [.reloaded(report)]) }
 
     /// The next replies of the node that leads.
-    mutating func relayed(_ next: [Reply]) { replies.settle(relayed: route.replied(next)) }
+    mutating func relayed(_ next: [Reply]) { replies.settle(relayed: route.replied(next, &refusals)) }
 
     /// So many bytes of what was written have not been read by the client.
     mutating func told(unreadBytes: Int) { replies.told(unreadBytes: unreadBytes) }
@@ -282,7 +266,7 @@ struct ConnectionState {
         phase = .closed
         removeInput()
         batch = nil
-        share.end()
+        room.end()
     }
 
     // MARK: What to do
@@ -297,23 +281,22 @@ struct ConnectionState {
 
     /// What is to be done now; `nil` where nothing is. Asked until then.
     mutating func next(isWritable: Bool) -> Action? {
-        if route.refusals.needsLook(isAnswered: false) { return .look }
+        if refusals.asksToLook(isAnswered: false) { return .look }
         if let action = nextAction(isWritable) { return action }
         if case .closed = phase { return nil }
-        share.settle(replies.memoryBytes + input.room, unread: replies.unreadBytes, of: holder?.tenant)
+        room.settle(replies.memoryBytes + input.room, unread: replies.unreadBytes, of: holder?.tenant)
         return nil
     }
 
     /// So many bytes have come, and were not read.
     mutating func looked(unread: Int) {
-        route.refusals.looked(unread: unread, unaccepted: input.bytes, isAnswered: isLookedForLast)
-        isLookedForLast = false
+        refusals.looked(unread: unread, unaccepted: input.bytes)
     }
 
     /// Whether all that came is answered, and what is left of the answers is written at once, if anything is. What
     /// comes from then on may be sent by a client that has read them.
     private mutating func writesLastAnswers(_ isWritable: Bool) -> Bool {
-        isWritable && !isPieceWritten && replies.isEmpty && !hasLine
+        writing.canWrite(isWritable) && replies.isEmpty && !hasLine
             && replies.lineBytes <= limits.replyPieceBytesMax
     }
 
@@ -325,18 +308,11 @@ struct ConnectionState {
                 acceptLines(isWritable)
             } while replies.settle() && !replies.hasLines && hasLine
             if let handedOn = route.next() { return handedOn }
-            if route.refusals.isActive, writesLastAnswers(isWritable), route.refusals.needsLook(isAnswered: true) {
-                isLookedForLast = true
-                return .look
-            }
-            // In TLS all that is not flushed is taken, and leaves the channel writable.
-            if replies.hasLines && isWritable && !isPieceWritten {
-                isFlushDue = true
-                return .write
-            }
-            if isFlushDue {
-                (isFlushDue, isPieceWritten) = (false, false)
-                return .flush
+            if refusals.isActive, writesLastAnswers(isWritable), refusals.asksToLook(isAnswered: true) { return .look }
+            switch writing.next(hasReplies: replies.hasLines, isWritable: isWritable) {
+            case .write: return .write
+            case .flush: return .flush
+            case nil: break
             }
             if let end = end() { return end }
         case .lingering:
@@ -362,7 +338,7 @@ struct ConnectionState {
 
     /// Gives the replies that ``Action/write`` speaks of to `body`.
     mutating func takeReplies<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
-        defer { isPieceWritten = replies.hasLines }
+        defer { writing.wrote(hasMore: replies.hasLines) }
         return replies.take(limits.replyPieceBytesMax, body)
     }
 
@@ -378,21 +354,10 @@ struct ConnectionState {
             && (batch != nil || replies.bytes < limits.bytesInFlightMax)
     }
 
-    /// No more than it always gets where nobody else has anything.
-    private var ownBytesMax: Int { min(limits.connectionReplyBytesMax, limits.replyBytesMax / 8) }
-
-    /// Takes memory for more, in the place of what its input took, where the connection and all together may have it.
+    /// Takes memory for more, in the place of what its input took.
     /// - Parameter waits: whether to go on when there is room.
     private func takeRoom(_ bytes: Int, waits: Bool) -> Bool {
-        let own = replies.memoryBytes
-        // Who it is may have changed with the request before.
-        share.belong(to: holder?.tenant)
-        // What is larger than may be is taken alone. It waits for its own then, and for nobody else.
-        if own > 0 && own + bytes > ownBytesMax {
-            share.cancel()
-            return false
-        }
-        return share.reserve(min(own + bytes, ownBytesMax), waits: waits)
+        room.take(bytes, beside: replies.memoryBytes, of: holder?.tenant, waits: waits)
     }
 
     private mutating func wantsInput(_ isWritable: Bool) -> Bool {
@@ -406,9 +371,9 @@ struct ConnectionState {
     /// Whether more of the line at the front may be read. Where it is long, all memory that it may need is taken first.
     private mutating func hasInputRoom() -> Bool {
         if !input.needsRoom(beyond: limits.freeInputBytesMax) { return true }
-        let room = min(body.form.longLineBytesMax(limits), ownBytesMax)
-        guard takeRoom(room, waits: true) else { return false }
-        input.give(room: room)
+        let bytes = min(body.form.longLineBytesMax(limits), room.bytesMax)
+        guard takeRoom(bytes, waits: true) else { return false }
+        input.give(room: bytes)
         return true
     }
 
@@ -462,7 +427,7 @@ struct ConnectionState {
             return false
         }
         turn.spend(requests)
-        let isForeign = !reception.isHTTP && input.read(range, ConnectionState.isAnotherProtocol)
+        let isForeign = !reception.isHTTP && input.isOfAnotherProtocol(range)
         var target = Reception.Target.none
         var replyBytes = line.firstReplyBytesMax
         if case .single(let message) = line {
@@ -472,10 +437,10 @@ struct ConnectionState {
         }
         let hasInputRoom = input.room > 0
         var bytes = end + line.valueBytes
-        let room = bytes + replyBytes
-        if !takeRoom(room, waits: !hasInputRoom) {
+        let needed = bytes + replyBytes
+        if !takeRoom(needed, waits: !hasInputRoom) {
             guard hasInputRoom else {
-                input.awaitedRoom = room
+                input.awaitedRoom = needed
                 return false
             }
             // It has memory for which others may wait, so it waits for none.
@@ -483,7 +448,7 @@ struct ConnectionState {
             bytes = end + line.valueBytes
         }
         input.removeFirst(end)
-        route.refusals.noteAccepted(end)
+        refusals.noteAccepted(end)
         body.accept()
         accept(line, bytes, target)
         if isForeign { ignoreInput() }
@@ -493,7 +458,7 @@ struct ConnectionState {
     /// The token is gone by which its sender was known when the request began: its status says so.
     private mutating func refuseLine(_ end: Int) {
         input.removeFirst(end)
-        share.cancel()
+        room.cancel()
         body.refuse()
         turn.countLine()
         turn.noteInVain()
@@ -501,20 +466,13 @@ struct ConnectionState {
 
     private mutating func removeInput() {
         input.removeAll()
-        share.cancel()
+        room.cancel()
     }
 
     /// Nothing that follows can be read.
     private mutating func ignoreInput() {
         removeInput()
         phase.ignoreInput()
-    }
-
-    /// A line that begins as HTTP's do ("POST / HTTP/1.1"), and no JSON text: what follows is not meant for a ledger.
-    /// Without this the body of a request that a web page sends to this machine would be carried out.
-    private static func isAnotherProtocol(_ line: UnsafeBufferPointer<UInt8>) -> Bool {
-        guard let first = line.first else { return false }
-        return (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(first)
     }
 
     /// - Parameters:
@@ -619,8 +577,8 @@ struct ConnectionState {
         _ request: LedgerRequest, of message: Message, _ asked: Message.Asked
     ) -> Disposition {
         body.note(request)
-        if route.refusals.refuses(message) {
-            route.refusals.noteRefused()
+        if refusals.refuses(message) {
+            refusals.noteRefused()
             return .answered(.error(.refusedBehind))
         }
         let approver: String?
@@ -628,45 +586,27 @@ struct ConnectionState {
         case .success(let name): approver = name
         case .failure(let refusal): return .answered(.error(refusal.error))
         }
-        if route.isRelaying {
-            route.relay(request)
-            return .submitted(isRead: false)
-        }
         var operation = LedgerOperation(request, by: holder?.name, approvedBy: approver, within: holder?.grants)
         if batch != nil { operation = operation.withoutWait }
-        route.submit(operation)
-        if route.leadPlace != nil {
-            // Of reads those whose answers are small: memory for pages is taken where they are read.
-            let isPassedOn = asked.method.isRelayed && !reception.isDirect && !message.readsPage
-            route.keep(isPassedOn ? request : nil, isRead: !request.changes, client: holder?.relayedName)
-        }
+        route.handOn(request, as: operation, mayRelay: mayRelay(asked), for: holder)
         return .submitted(isRead: operation.isQuery)
     }
 
     /// Turns to the ledger that a request is for, or to the node that leads it.
     /// - Returns: whether it may begin; otherwise all before it has to be answered first.
     private mutating func turns(to target: Reception.Target, for message: Message) -> Bool {
-        let destination: RequestRoute.Destination
         switch target {
         case .none, .refused: return true
-        case .service: destination = .service
+        case .service: return route.turn(to: .service, unanswered: replies.requests)
         case .ledger(let place):
-            if route.refusals.refuses(message) { return true }
-            destination = self.destination(of: message, to: place)
+            if refusals.refuses(message) { return true }
+            var isRelayed = false
+            if case .success(let asked) = message.body { isRelayed = asked.method.changes && mayRelay(asked) }
+            let destination = route.destination(at: place, mayRelay: isRelayed, for: holder)
+            return route.turn(to: destination, unanswered: replies.requests)
         }
-        return route.turn(to: destination, unanswered: replies.requests)
-    }
-
-    /// Who carries out a request for a ledger: this node, or the one that leads the ledger.
-    private func destination(of message: Message, to place: Int) -> RequestRoute.Destination {
-        guard let leadPlace = route.leadPlace, case .success(let asked) = message.body,
-            asked.method.changes, leadPlace(place) == .elsewhere, mayRelay(asked), let holder
-        else { return .ledger(at: place) }
-        return .leader(at: place, client: holder.relayedName)
     }
 
     /// Whether another node may carry it out.
-    private func mayRelay(_ asked: Message.Asked) -> Bool {
-        asked.method.changes && asked.method.isRelayed && !reception.isDirect
-    }
+    private func mayRelay(_ asked: Message.Asked) -> Bool { asked.method.isRelayed && !reception.isDirect }
 }

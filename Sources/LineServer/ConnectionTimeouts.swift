@@ -6,17 +6,6 @@ import NIOCore
 ///
 /// Everything here is touched only on the channel's event loop.
 final class ConnectionTimeouts {
-    enum Overdue {
-        /// It has not authenticated.
-        case authentication
-        /// It was idle for too long.
-        case idleness
-        /// It keeps memory for which others wait.
-        case memory(NoticeKind)
-        /// New changes come on and on while they are refused, so that it never comes to an end.
-        case refusing
-    }
-
     /// What a connection is, and what it waits for.
     struct Standing {
         /// Whether it has still to authenticate.
@@ -48,7 +37,7 @@ final class ConnectionTimeouts {
     private var kept: () -> Kept = { (nil, nil) }
     private var refusesChanges: () -> Bool = { false }
     private var endRefusingStretch: () -> Bool = { false }
-    private var overdue: (Overdue) -> Void = { _ in }
+    private var overdue: (ConnectionEnd) -> Void = { _ in }
 
     /// - Parameter isHTTP: whether its client speaks HTTP.
     init(_ limits: ServerLimits, memory: ReplyMemory, isHTTP: Bool, eventLoop: any EventLoop) {
@@ -66,11 +55,11 @@ final class ConnectionTimeouts {
     ///   - kept: what its client keeps.
     ///   - refusesChanges: whether changes are refused because one before them was (``ChangeRefusals``).
     ///   - endRefusingStretch: whether new ones went on to come (``ChangeRefusals/endStretch()``).
-    ///   - overdue: told what was not done in time.
+    ///   - overdue: told why the connection is to end.
     func begin(
         isStranger: Bool, standing: @escaping () -> Standing?, kept: @escaping () -> Kept,
         refusesChanges: @escaping () -> Bool, endRefusingStretch: @escaping () -> Bool,
-        overdue: @escaping (Overdue) -> Void
+        overdue: @escaping (ConnectionEnd) -> Void
     ) {
         self.standing = standing
         self.kept = kept
@@ -101,7 +90,7 @@ final class ConnectionTimeouts {
 
     private func look() {
         guard let standing = standing() else { return }
-        if standing.isStranger { return overdue(.authentication) }
+        if standing.isStranger { return overdue(.neverAuthenticated) }
         // Answers that the client does not read are no reason to wait for it.
         let since = standing.awaitsAnswers ? eventLoop.now : lastProgress
         let left = since + .milliseconds(idleMilliseconds) - eventLoop.now
@@ -114,7 +103,7 @@ final class ConnectionTimeouts {
             unreadBytes = standing.unreadBytes
             return look(in: idleMilliseconds)
         }
-        overdue(.idleness)
+        overdue(.idle)
     }
 
     /// Sets the client a time to give back what it keeps. Called when that may have changed.
@@ -126,7 +115,7 @@ final class ConnectionTimeouts {
             guard let self else { return }
             isKeepingTimed = false
             guard standing() != nil else { return }
-            if memory.isShort, let kind = keptSince(before) { return overdue(.memory(kind)) }
+            if memory.isShort, let kind = keptSince(before) { return overdue(.keepsMemory(kind)) }
             watchMemory()
         }
     }
@@ -137,7 +126,7 @@ final class ConnectionTimeouts {
         areRefusalsTimed = true
         eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(limits.refusingMillisecondsMax)) { [weak self] in
             guard let self, standing() != nil else { return }
-            if refusesChanges() && endRefusingStretch() { return overdue(.refusing) }
+            if refusesChanges() && endRefusingStretch() { return overdue(.changesRefused) }
             areRefusalsTimed = false
             watchRefusals()
         }

@@ -42,9 +42,11 @@ struct InputBuffer {
         return front
     }
 
-    /// Lets `body` see the line at the front.
-    func read<Result>(_ line: Range<Int>, _ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
-        lines.read(line, body)
+    /// Whether the line at the front begins as HTTP's do ("POST / HTTP/1.1"), and no JSON text: what follows is not
+    /// meant for a ledger. Without this the body of a request that a web page sends to this machine would be carried
+    /// out.
+    func isOfAnotherProtocol(_ line: Range<Int>) -> Bool {
+        lines.read(line) { ($0.first).map((UInt8(ascii: "A")...UInt8(ascii: "Z")).contains) ?? false }
     }
 
     /// Reads on with the line at the front.

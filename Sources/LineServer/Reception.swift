@@ -74,7 +74,7 @@ struct Reception {
     /// - Returns: why it is not served; `nil` where it is.
     mutating func authenticate(by credential: Credential?, _ turn: inout ConnectionTurn) -> WireError? {
         guard let credential else {
-            client.showNothing()
+            if !client.showNothing() { return .overloaded }
             if holder == nil { return .unauthenticated }
             client.forgetWrongTokens()
             return nil

@@ -7,8 +7,8 @@ import LedgerWire
 /// take effect in the order sent, whichever ledger they are for. What another node has to carry out, which leads the
 /// ledger, is as if it were for another.
 ///
-/// Once its client is told that a change was not carried out for want of the lead, those that wait here are refused,
-/// and those that are accepted as long as ``ChangeRefusals`` says so.
+/// Once its client is told that a change was not carried out for want of the lead, ``ChangeRefusals`` begin, and those
+/// that wait here are refused too.
 struct RequestRoute {
     /// Who carries requests out.
     enum Destination: Equatable {
@@ -29,7 +29,7 @@ struct RequestRoute {
     /// Who has what is not answered yet, or had it last.
     private(set) var destination = Destination.ledger(at: 0)
     /// Where the ledger at a place is led, to which requests are passed on; `nil` where no other node ever leads one.
-    let leadPlace: (@Sendable (Int) -> LeadPlace)?
+    private let leadPlace: (@Sendable (Int) -> LeadPlace)?
     /// What the ledger here has; empty where no other node ever leads it.
     private var stranded = StrandedRequests()
     /// Whether what is next is for another destination, and waits until all before it is answered.
@@ -41,8 +41,6 @@ struct RequestRoute {
     private var underWay: [LedgerRequest] = []
     /// The first of those that are to be passed on are not, and why.
     private var withdrawn: [WireError] = []
-    /// Changes that are not carried out because one before them was not.
-    var refusals = ChangeRefusals()
     /// How often the service is to read its configuration again.
     private var reloads = 0
 
@@ -62,14 +60,6 @@ struct RequestRoute {
     mutating func withdraw(_ error: WireError) {
         stranded.passNothingOn()
         withdrawn += Array(repeating: error, count: relayed.count - withdrawn.count)
-    }
-
-    /// Whether requests are passed on to the node that leads.
-    var isRelaying: Bool {
-        switch destination {
-        case .leader: true
-        case .service, .ledger: false
-        }
     }
 
     /// Whether what is next waits for answers. It is not read again at each of them.
@@ -93,17 +83,29 @@ struct RequestRoute {
         return true
     }
 
-    /// The ledger is to carry it out.
-    mutating func submit(_ operation: LedgerOperation) { operations.append(operation) }
-
-    /// What was submitted last is passed on, where this node does not carry it out because it does not lead.
-    /// - Parameter request: `nil` for one that is not passed on.
-    mutating func keep(_ request: LedgerRequest?, isRead: Bool, client: String?) {
-        stranded.append(request, isRead: isRead, client: client)
+    /// Who carries out a request for the ledger at a place: this node, or the one that leads the ledger.
+    /// - Parameters:
+    ///   - mayRelay: whether another node may carry it out.
+    ///   - holder: who asks; `nil` where nobody knows.
+    func destination(at place: Int, mayRelay: Bool, for holder: TokenHolder?) -> Destination {
+        guard mayRelay, let leadPlace, let holder, leadPlace(place) == .elsewhere else { return .ledger(at: place) }
+        return .leader(at: place, client: holder.relayedName)
     }
 
-    /// The node that leads is to carry it out.
-    mutating func relay(_ request: LedgerRequest) { relayed.append(request) }
+    /// Hands on a request for the ledger that was turned to.
+    /// - Parameters:
+    ///   - operation: what the ledger here carries out.
+    ///   - mayRelay: whether another node may, where this one does not because it does not lead.
+    mutating func handOn(
+        _ request: LedgerRequest, as operation: LedgerOperation, mayRelay: Bool, for holder: TokenHolder?
+    ) {
+        if case .leader = destination { return relayed.append(request) }
+        operations.append(operation)
+        if leadPlace == nil { return }
+        // Of reads only those are passed on whose answers are small: memory for pages is taken where they are read.
+        stranded.append(
+            mayRelay && !request.readsPage ? request : nil, isRead: !request.changes, client: holder?.relayedName)
+    }
 
     /// The service is to read its configuration again.
     mutating func reload() { reloads += 1 }
@@ -127,12 +129,12 @@ struct RequestRoute {
     /// The ledger's next answers. Passes on in the place of an answer what this node did not carry out because it did
     /// not lead.
     /// - Returns: the answers to all else.
-    mutating func answered(_ answers: [Answer]) -> Answers {
+    mutating func answered(_ answers: [Answer], _ refusals: inout ChangeRefusals) -> Answers {
         guard let leadPlace, case .ledger(let place) = destination else { return Answers(list: answers) }
         let haveWaited = stranded.isWaiting
         let passesOn = !refusals.isActive
         let outcome = stranded.take(answers) { passesOn ? leadPlace(place) : .unknown }
-        if outcome.refusesChange { refuseChanges() }
+        if outcome.refusesChange { begin(&refusals) }
         if !outcome.relayed.isEmpty {
             (relayed, destination) = (outcome.relayed, .leader(at: place, client: outcome.client))
         }
@@ -141,9 +143,9 @@ struct RequestRoute {
 
     /// The next replies of the node that leads.
     /// - Returns: these, and those to what is not passed on any more.
-    mutating func replied(_ replies: [Reply]) -> [Reply] {
+    mutating func replied(_ replies: [Reply], _ refusals: inout ChangeRefusals) -> [Reply] {
         let isRefused = zip(underWay, replies).contains { $0.changes && $1.refusesForWantOfLead }
-        if isRefused { refuseChanges() }
+        if isRefused { begin(&refusals) }
         underWay.removeFirst(min(replies.count, underWay.count))
         guard underWay.isEmpty else { return replies }
         var all = replies
@@ -158,7 +160,7 @@ struct RequestRoute {
     }
 
     /// The client is told that a change was not carried out.
-    private mutating func refuseChanges() {
+    private mutating func begin(_ refusals: inout ChangeRefusals) {
         if refusals.isActive { return }
         refusals.begin()
         // What is next may be refused now, and wait for nothing.

@@ -16,7 +16,7 @@ import Testing
         var refusesChanges = false
         var goesOn = false
         var stretches = 0
-        var ended: [String] = []
+        var ended: [ConnectionEnd] = []
 
         init(isHTTP: Bool = true) {
             var limits = ServerLimits()
@@ -38,7 +38,7 @@ import Testing
                     return goesOn
                 },
                 overdue: { [self] in
-                    ended.append("\($0)")
+                    ended.append($0)
                     timeouts.end()
                 })
         }
@@ -53,7 +53,7 @@ import Testing
         connection.pass(299)
         #expect(connection.ended == [])
         connection.pass(1)
-        #expect(connection.ended == ["authentication"])
+        #expect(connection.ended == [.neverAuthenticated])
     }
 
     @Test func whoSaysAndTakesNothingIsIdleUnlessItWaits() {
@@ -67,7 +67,7 @@ import Testing
         #expect(connection.ended == [], "an answer is still to come")
         connection.awaitsAnswers = false
         connection.pass(1_001)
-        #expect(connection.ended == ["idleness"])
+        #expect(connection.ended == [.idle])
     }
 
     @Test func whoReadsALongReplySlowlyIsNotIdleAndWhoReadsNothingIs() {
@@ -82,7 +82,7 @@ import Testing
         connection.pass(1_000)
         #expect(connection.ended == [], "some was read since the last look")
         connection.pass(1_000)
-        #expect(connection.ended == ["idleness"])
+        #expect(connection.ended == [.idle])
     }
 
     @Test func whoAsksOnAndOnWhileChangesAreRefusedIsOverdue() {
@@ -108,7 +108,7 @@ import Testing
         connection.pass(999)
         #expect(connection.ended == [])
         connection.pass(1)
-        #expect(connection.ended == ["refusing"])
+        #expect(connection.ended == [.changesRefused])
         connection.timeouts.watchRefusals()
         connection.pass(5_000)
         #expect(connection.ended.count == 1)

@@ -308,7 +308,9 @@ extension ServerTests {
                 // Far more pages than all buffers hold: answers are waited for, and are not read.
                 try await client.send(String(repeating: Requests.history("a") + "\n", count: 3_000))
                 #expect(
-                    try await eventually { logs.lines.contains { $0.hasPrefix("an idle connection was closed") } })
+                    try await eventually {
+                        logs.lines.contains { $0.hasPrefix("a connection is ended") && $0.hasSuffix("reason=idle") }
+                    })
                 await #expect(throws: RawClient.Failure.self) { try await client.lines(3_000) }
             }
         }

@@ -174,7 +174,7 @@ extension ServerTests {
                 server.lines.reload(tokens: [Self.kept])
                 try #require(
                     try await eventually {
-                        guard let client = try? await server.connect(as: "k") else { return false }
+                        guard let client = await server.connectIfAccepted(as: "k") else { return false }
                         known.append(client)
                         return true
                     })
@@ -196,7 +196,7 @@ extension ServerTests {
                     Token("a", [.game, .finance], "a"), Token("b", [.game, .finance], "b", "moves"),
                 ])
                 // Though it says nothing.
-                #expect(try await eventually { (try? await server.connect(as: "a")) != nil })
+                #expect(try await eventually { await server.connectIfAccepted(as: "a") != nil })
                 let other = try await server.connect()
                 #expect(try await other.ask(Requests.authenticate("b")).reason == "overloaded")
                 #expect(try await client.ask(Requests.grant("g", "p", 1)).reason == nil)

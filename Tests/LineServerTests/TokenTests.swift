@@ -28,6 +28,31 @@ extension ServerTests {
             }
         }
 
+        /// Over HTTP, where each request shows its token, or none.
+        @Test func whoShowsNoTokenNeedsAPlaceUnderTheNameOfItsCertificate() {
+            let tokens = [
+                Token(name: "certified", roles: .game, digests: [], certificates: ["game-1"]),
+                Token("other", .game, "secret"),
+            ]
+            let table = TokenTable(.tokens(tokens), ledgers: 1)
+            let places = NIOLockedValueBox((asked: [String](), full: Set<String>()))
+            var client = ClientIdentity(tokens: table, wrongTokensMax: 3) { name in
+                places.withLockedValue {
+                    $0.asked.append(name)
+                    return !$0.full.contains(name)
+                }
+            }
+            _ = client.authenticate(by: .certificate(["game-1"]))
+            _ = client.authenticate(by: TokenTable.credential("secret"))
+            places.withLockedValue { $0.full = ["certified"] }
+            let refused = client.showNothing()
+            #expect(!refused && client.holder?.name == "other")
+            places.withLockedValue { $0.full = [] }
+            let taken = client.showNothing()
+            #expect(taken && client.holder?.name == "certified")
+            #expect(places.withLockedValue { $0.asked } == ["certified", "other", "certified", "certified"])
+        }
+
         @Test func theNameOfATokenStandsWithEachEntryThatItAskedFor() async throws {
             let tokens = [
                 Token("eu-game-1", [.game, .finance], "old secret", "new secret"),

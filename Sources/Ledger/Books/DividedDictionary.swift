@@ -8,11 +8,12 @@ package struct DividedDictionary<Key: Hashable & Sendable, Value: Sendable>: Sen
 
     /// None while there was never an entry.
     @usableFromInline var parts: [[Key: Value]] = []
-    package private(set) var count = 0
+    @usableFromInline var entries = 0
 
     package init() {}
 
-    package var isEmpty: Bool { count == 0 }
+    @inlinable package var count: Int { entries }
+    @inlinable package var isEmpty: Bool { entries == 0 }
     package var keys: some Sequence<Key> { parts.lazy.joined().lazy.map(\.key) }
 
     /// In its part the key is hashed once more, with a seed of that part.
@@ -20,43 +21,43 @@ package struct DividedDictionary<Key: Hashable & Sendable, Value: Sendable>: Sen
         Int(UInt(bitPattern: key.hashValue) >> (UInt.bitWidth - DividedDictionary.partBits))
     }
 
-    private mutating func partToChange(for key: Key) -> Int {
+    @inlinable mutating func partToChange(for key: Key) -> Int {
         if parts.isEmpty { parts = Array(repeating: [:], count: 1 << DividedDictionary.partBits) }
         return part(of: key)
     }
 
     package subscript(key: Key) -> Value? {
         @inlinable get { parts.isEmpty ? nil : parts[part(of: key)][key] }
-        _modify {
+        @inlinable _modify {
             let part = partToChange(for: key)
             let before = parts[part].count
-            defer { count += parts[part].count - before }
+            defer { entries += parts[part].count - before }
             yield &parts[part][key]
         }
     }
 
     package subscript(key: Key, default value: @autoclosure () -> Value) -> Value {
-        get { self[key] ?? value() }
-        _modify {
+        @inlinable get { self[key] ?? value() }
+        @inlinable _modify {
             let part = partToChange(for: key)
             let before = parts[part].count
-            defer { count += parts[part].count - before }
+            defer { entries += parts[part].count - before }
             yield &parts[part][key, default: value()]
         }
     }
 
     /// - Returns: the value before; `nil` where there was none.
-    package mutating func updateValue(_ value: Value, forKey key: Key) -> Value? {
+    @inlinable package mutating func updateValue(_ value: Value, forKey key: Key) -> Value? {
         let former = parts[partToChange(for: key)].updateValue(value, forKey: key)
-        if former == nil { count += 1 }
+        if former == nil { entries += 1 }
         return former
     }
 
     /// - Returns: the value that there was; `nil` where there was none.
-    package mutating func removeValue(forKey key: Key) -> Value? {
+    @inlinable package mutating func removeValue(forKey key: Key) -> Value? {
         if parts.isEmpty { return nil }
         let former = parts[part(of: key)].removeValue(forKey: key)
-        if former != nil { count -= 1 }
+        if former != nil { entries -= 1 }
         return former
     }
 }

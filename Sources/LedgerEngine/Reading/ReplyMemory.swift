@@ -53,81 +53,6 @@ package final class ReplyMemory: Sendable {
         case refused
     }
 
-    /// A share that waits for room for more than it has; it waits once only.
-    private struct ShareWaiter {
-        var owner: ObjectIdentifier
-        var own: Int
-        var more: Int
-        /// Called without the lock, by whoever gave memory back.
-        let wake: @Sendable () -> Void
-    }
-
-    /// The shares that wait.
-    private struct WaitingShares {
-        /// Bytes from which on a share waits for much: replies have less, long lines more.
-        private static let muchBytesMin = 256 << 10
-        /// How many of each tenant are looked at.
-        private static let lookedAtMax = 8
-
-        private var waiters: [ObjectIdentifier: ShareWaiter] = [:]
-        private var forLittle = TenantTurns<ObjectIdentifier>()
-        private var forMuch = TenantTurns<ObjectIdentifier>()
-
-        var count: Int { waiters.count }
-
-        func contains(_ share: ObjectIdentifier) -> Bool { waiters[share] != nil }
-
-        /// One that waits already keeps its place, unless it waits for much now, or for little.
-        mutating func append(_ share: ObjectIdentifier, _ waiter: ShareWaiter) {
-            if let known = waiters[share] {
-                if known.owner == waiter.owner, isForMuch(known) == isForMuch(waiter) {
-                    waiters[share] = waiter
-                    return
-                }
-                remove(share)
-            }
-            waiters[share] = waiter
-            if isForMuch(waiter) {
-                forMuch.append(share, of: waiter.owner)
-            } else {
-                forLittle.append(share, of: waiter.owner)
-            }
-        }
-
-        private func isForMuch(_ waiter: ShareWaiter) -> Bool { waiter.more >= WaitingShares.muchBytesMin }
-
-        mutating func remove(_ share: ObjectIdentifier) {
-            guard let waiter = waiters.removeValue(forKey: share) else { return }
-            if isForMuch(waiter) {
-                forMuch.removeAll { $0 == share }
-            } else {
-                forLittle.removeAll { $0 == share }
-            }
-        }
-
-        /// It is another owner's from now on, behind what waits of that one.
-        mutating func move(_ share: ObjectIdentifier, to owner: ObjectIdentifier) {
-            guard var waiter = waiters[share], waiter.owner != owner else { return }
-            waiter.owner = owner
-            append(share, waiter)
-        }
-
-        /// The next in turn for which there is room. First those that wait for much: it is there seldom.
-        mutating func popFirst(where hasRoom: (ShareWaiter) -> Bool) -> ShareWaiter? {
-            let share =
-                WaitingShares.popFirst(of: &forMuch, waiters, hasRoom)
-                ?? WaitingShares.popFirst(of: &forLittle, waiters, hasRoom)
-            return share.flatMap { waiters.removeValue(forKey: $0) }
-        }
-
-        private static func popFirst(
-            of turns: inout TenantTurns<ObjectIdentifier>, _ waiters: [ObjectIdentifier: ShareWaiter],
-            _ hasRoom: (ShareWaiter) -> Bool
-        ) -> ObjectIdentifier? {
-            turns.popFirst(among: lookedAtMax) { waiters[$0].map(hasRoom) ?? false }
-        }
-    }
-
     /// A read that waits for room for its page.
     private struct PageWaiter {
         let ticket: Ticket
@@ -218,7 +143,7 @@ package final class ReplyMemory: Sendable {
     ///   - owner: whose it is.
     ///   - wake: called when there may be room; `nil` where nobody waits for it.
     /// - Returns: whether it was taken.
-    fileprivate func take(
+    func take(
         _ more: Int, beside own: Int, for share: ObjectIdentifier, of owner: ObjectIdentifier,
         wake: (@Sendable () -> Void)?
     ) -> Bool {
@@ -228,14 +153,14 @@ package final class ReplyMemory: Sendable {
                 return true
             }
             guard let wake else { return false }
-            state.shares.append(share, ShareWaiter(owner: owner, own: own, more: more, wake: wake))
+            state.shares.append(share, WaitingShares.Waiter(owner: owner, own: own, more: more, wake: wake))
             return false
         }
     }
 
     /// Notes what is taken already, or given back, and serves those who wait and for whom there is room then.
     /// - Parameter owner: whose it is.
-    fileprivate func change(taken: Int, unread: Int, of owner: ObjectIdentifier) {
+    func change(taken: Int, unread: Int, of owner: ObjectIdentifier) {
         serve { state in
             state.taken.add(taken, of: owner)
             state.unread.add(unread, of: owner)
@@ -243,7 +168,7 @@ package final class ReplyMemory: Sendable {
     }
 
     /// What a share has is another owner's from now on, and so is what it waits for.
-    fileprivate func move(
+    func move(
         _ taken: Int, unread: Int, of share: ObjectIdentifier, from former: ObjectIdentifier, to owner: ObjectIdentifier
     ) {
         serve { state in
@@ -256,11 +181,11 @@ package final class ReplyMemory: Sendable {
     }
 
     /// The share waits no more. There may be room for those behind it, if it was woken and took less.
-    fileprivate func cancel(_ share: ObjectIdentifier) {
+    func cancel(_ share: ObjectIdentifier) {
         serve { state in state.shares.remove(share) }
     }
 
-    fileprivate func isWaiting(_ share: ObjectIdentifier) -> Bool {
+    func isWaiting(_ share: ObjectIdentifier) -> Bool {
         state.withLock { $0.shares.contains(share) }
     }
 
@@ -349,84 +274,4 @@ package final class ReplyMemory: Sendable {
         }
         return served
     }
-}
-
-/// What one connection has of a ``ReplyMemory``. It belongs to the thread of the connection.
-package final class ReplyShare {
-    private let memory: ReplyMemory
-    /// Memory is taken and given back in steps, so that most requests change nothing that others see.
-    private let stepBytes: Int
-    /// Called by another thread when there may be room for what ``reserve(_:waits:)`` refused.
-    package var wake: @Sendable () -> Void = {}
-    private var taken = 0
-    private var unread = 0
-    /// Whose that is.
-    private var tenant: Tenant?
-    private var isWaiting = false
-
-    package init(of memory: ReplyMemory, stepBytes: Int) {
-        self.memory = memory
-        self.stepBytes = stepBytes
-    }
-
-    deinit { end() }
-
-    /// From now on what it has, and what it asks for, is this tenant's; the connection's alone where it has none.
-    package func belong(to tenant: Tenant?) {
-        if tenant === self.tenant { return }
-        let former = owner
-        self.tenant = tenant
-        memory.move(taken, unread: unread, of: ObjectIdentifier(self), from: former, to: owner)
-    }
-
-    /// Has at least so many bytes together.
-    /// - Parameter waits: whether it is woken where there is no room.
-    /// - Returns: whether there was room.
-    package func reserve(_ bytes: Int, waits: Bool) -> Bool {
-        if bytes <= taken {
-            cancel()
-            return true
-        }
-        let more = rounded(bytes) - taken
-        guard
-            memory.take(more, beside: taken, for: ObjectIdentifier(self), of: owner, wake: waits ? wake : nil)
-        else {
-            isWaiting = isWaiting || waits
-            return false
-        }
-        taken += more
-        cancel()
-        return true
-    }
-
-    /// Has so many bytes, which are there.
-    /// - Parameters:
-    ///   - unread: the part of them that is answered.
-    ///   - tenant: whose it is; the connection's alone where it has none.
-    package func settle(_ bytes: Int, unread answered: Int, of tenant: Tenant? = nil) {
-        // It was woken, and has not asked for what it waited for: that is for those behind it.
-        if isWaiting && !memory.isWaiting(ObjectIdentifier(self)) { cancel() }
-        let (bytes, answered) = (rounded(bytes), rounded(answered))
-        belong(to: tenant)
-        if bytes == taken && answered == unread { return }
-        memory.change(taken: bytes - taken, unread: answered - unread, of: owner)
-        taken = bytes
-        unread = answered
-    }
-
-    private var owner: ObjectIdentifier { tenant.map { ObjectIdentifier($0) } ?? ObjectIdentifier(self) }
-
-    /// Gives all back, and waits no more.
-    package func end() {
-        cancel()
-        settle(0, unread: 0)
-    }
-
-    /// Waits no more.
-    package func cancel() {
-        if isWaiting { memory.cancel(ObjectIdentifier(self)) }
-        isWaiting = false
-    }
-
-    private func rounded(_ bytes: Int) -> Int { (bytes + stepBytes - 1) / stepBytes * stepBytes }
 }

@@ -82,7 +82,7 @@ final class ConsoleExchange: HTTPExchange {
 
     /// The page is made on a thread that may take its time.
     func answered(
-        _ reply: ByteBuffer, _ outcome: ConnectionState.LineOutcome, ends: Bool, _ server: HTTPServerHandler
+        _ reply: ByteBuffer, _ outcome: HTTPBody.Outcome, ends: Bool, _ server: HTTPServerHandler
     ) {
         guard case .answered = outcome, !ends, let view else {
             let isMoved = server.ending == .otherLedgerNow

@@ -4,6 +4,19 @@ import LedgerWire
 
 /// The body of the request of HTTP that a connection has: how it is read as a line, and what became of that line.
 struct HTTPBody {
+    /// What became of the line.
+    enum Outcome {
+        /// It was not looked at.
+        case none
+        /// Nobody knew any more who had sent it, and it was not looked at.
+        case unauthenticated
+        /// It was answered.
+        /// - Parameters:
+        ///   - error: the reply, where it is one and an error.
+        ///   - notification: the JWS that the App Store posted, where it posted one.
+        case answered(error: WireError?, notification: SignedObject?)
+    }
+
     /// How the line is read; those of the line protocol are read as `requests`.
     let form: LineForm
     private var fate = Fate.awaited
@@ -35,7 +48,7 @@ struct HTTPBody {
 
     /// What became of the line. Its notification is given once.
     /// - Parameter lastError: the reply that was written last, where that is an error.
-    mutating func takeOutcome(_ lastError: Reply?) -> ConnectionState.LineOutcome {
+    mutating func takeOutcome(_ lastError: Reply?) -> Outcome {
         defer { notification = nil }
         switch fate {
         case .awaited: return .none

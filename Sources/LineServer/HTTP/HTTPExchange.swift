@@ -29,5 +29,5 @@ protocol HTTPExchange: AnyObject {
     /// - Parameters:
     ///   - reply: all that it has answered.
     ///   - ends: whether the connection does.
-    func answered(_ reply: ByteBuffer, _ outcome: ConnectionState.LineOutcome, ends: Bool, _ server: HTTPServerHandler)
+    func answered(_ reply: ByteBuffer, _ outcome: HTTPBody.Outcome, ends: Bool, _ server: HTTPServerHandler)
 }

@@ -301,7 +301,7 @@ final class HTTPServerHandler: ChannelDuplexHandler {
     ///   - outcome: what became of it.
     ///   - ends: whether the connection does.
     /// - Returns: whether that was a request.
-    func answer(_ outcome: ConnectionState.LineOutcome, ends: Bool = false) -> Bool {
+    func answer(_ outcome: HTTPBody.Outcome, ends: Bool = false) -> Bool {
         guard context != nil, case .asking(let exchange) = phase else { return false }
         let answers = reply
         reply = ByteBuffer()
@@ -380,7 +380,7 @@ final class HTTPServerHandler: ChannelDuplexHandler {
 
     /// The connection ends: what the ledger has is answered.
     /// - Parameter outcome: what became of the request.
-    func end(_ outcome: ConnectionState.LineOutcome) {
+    func end(_ outcome: HTTPBody.Outcome) {
         guard let context else { return }
         switch phase {
         case .idle, .pausing, .closing: break

@@ -35,7 +35,7 @@ final class LineExchange: HTTPExchange {
     }
 
     func answered(
-        _ reply: ByteBuffer, _ outcome: ConnectionState.LineOutcome, ends: Bool, _ server: HTTPServerHandler
+        _ reply: ByteBuffer, _ outcome: HTTPBody.Outcome, ends: Bool, _ server: HTTPServerHandler
     ) {
         let isKeptAlive = isKeptAlive && !ends
         switch (outcome, route) {

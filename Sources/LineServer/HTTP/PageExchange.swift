@@ -40,7 +40,7 @@ final class PageExchange: HTTPExchange {
     }
 
     func answered(
-        _ reply: ByteBuffer, _ outcome: ConnectionState.LineOutcome, ends: Bool, _ server: HTTPServerHandler
+        _ reply: ByteBuffer, _ outcome: HTTPBody.Outcome, ends: Bool, _ server: HTTPServerHandler
     ) {
         preconditionFailure("a page asks no ledger")
     }

@@ -149,9 +149,14 @@ struct ClientIdentity {
     mutating func forgetWrongTokens() { wrongTokens = 0 }
 
     /// The client shows nothing, and does without what it has shown before, but for its certificate.
-    mutating func showNothing() {
+    /// - Returns: whether there is a place for it under the name that the certificate gives it; where not, it is who it
+    ///   was.
+    mutating func showNothing() -> Bool {
         renew()
-        become(certificate.flatMap { tokens.holder($0) } ?? tokens.holderWithoutToken, by: certificate)
+        let holder = certificate.flatMap { tokens.holder($0) } ?? tokens.holderWithoutToken
+        if let holder, holder.movedAt <= begun, let name = holder.name, !seat(name) { return false }
+        become(holder, by: certificate)
+        return true
     }
 
     private mutating func become(_ holder: TokenHolder?, by credential: Credential?) {

@@ -43,6 +43,14 @@ struct TestServer {
         return client
     }
 
+    /// A connection that has authenticated, or nil where the service refuses it, which fails no test.
+    func connectIfAccepted(as secret: String) async -> RawClient? {
+        guard let client = try? await connect(), let greeting = try? await client.ask(Requests.authenticate(secret)),
+            greeting.reason == nil
+        else { return nil }
+        return client
+    }
+
     func connectHTTP() async throws -> HTTPClient { HTTPClient(try await RawClient(httpAddresses[0])) }
 
     func connectMetrics() async throws -> RawClient { try await RawClient(metricsAddresses[0]) }
