@@ -20,6 +20,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     private var state: ConnectionState
     private let share: ReplyShare
     private let loop: LoopShares
+    private let loopWork: LoopWork
     private let figures: RequestFigures
     private var context: ChannelHandlerContext?
     /// What stands before it where clients speak HTTP.
@@ -55,7 +56,8 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         let (id, connections) = (service.connections.nextID(), service.connections)
         self.id = id
         share = ReplyShare(of: service.memory, stepBytes: service.limits.replyStepBytes)
-        loop = service.loops.shares(of: eventLoop)
+        let loop = service.loops.loop(of: eventLoop)
+        (self.loop, loopWork) = (loop.shares, loop.work)
         figures = service.requests.figures(of: eventLoop)
         timeouts = ConnectionTimeouts(
             service.limits, memory: service.memory, isHTTP: front != nil, eventLoop: eventLoop)
@@ -88,16 +90,16 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
                 return goesOn
             },
             overdue: { [weak self] in self?.end(for: $0) })
-        share.wake = { [weak self, eventLoop] in
+        share.wake = { [weak self, loopWork] in
             // It has its place among those who wait for memory only as long as it asks at once.
-            eventLoop.execute { self?.takeTurnAtOnce() }
+            loopWork.execute { self?.takeTurnAtOnce() }
         }
     }
 
     /// - Parameter place: the ledger's.
     private func openSession(at place: Int) -> LedgerSession {
         service.ledgers.members[place].ledger.session(
-            memory: service.memory, outlet: Outlet(eventLoop), prepare: \.writtenPage,
+            memory: service.memory, outlet: Outlet(eventLoop, loopWork), prepare: \.writtenPage,
             displaced: { [weak self] in self?.end(for: .displaced) },
             noteCommit: noteCommit
         ) { [weak self] answers in
@@ -117,7 +119,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     /// - Parameter place: of the ledger that another node leads.
     private func openRelay(to place: Int, for client: String?) -> any LeaderRelaySession {
         guard let relay = service.ledgers.members[place].relay else { preconditionFailure("nobody else leads") }
-        return relay.session(for: client, outlet: Outlet(eventLoop)) { [weak self] replies in
+        return relay.session(for: client, outlet: Outlet(eventLoop, loopWork)) { [weak self] replies in
             self?.turn { $0.relayed(replies) }
         }
     }
@@ -396,7 +398,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     /// What was not accepted in a turn, or could not be when it came, has another one.
     private func askForTurnWhereNeeded() {
         guard context != nil, state.turn.linesLeft == 0, state.turn.isNeeded, state.turn.ask() else { return }
-        eventLoop.execute { self.askForTurn() }
+        loopWork.execute { self.askForTurn() }
     }
 
     /// Tells the state what came, and does all that can be done now, with one flush at the end, and one behind each

@@ -16,7 +16,7 @@ final class ConnectionServices: Sendable {
     let tokens: TokenTable
     let connections: ConnectionRegistry
     let notices: NoticeLog
-    let loops: LoopShares.Table
+    let loops: LoopTable
     let clock: @Sendable () -> UInt64
     let memory: ReplyMemory
     let requests: RequestFigures.Table
@@ -53,7 +53,7 @@ final class ConnectionServices: Sendable {
         needsCertificatesOverHTTP = configuration.needsCertificatesOverHTTP
         tokens = TokenTable(configuration.access, ledgers: ledgers.members.count)
         clock = configuration.clock
-        loops = LoopShares.Table(limits: configuration.limits)
+        loops = LoopTable(limits: configuration.limits)
         notices = NoticeLog(logger, limits: configuration.limits, timer: timer)
         connections = ConnectionRegistry(configuration.limits, tokens: tokens, notices: notices)
         memory = ReplyMemory(bytesMax: configuration.limits.replyBytesMax)

@@ -110,7 +110,7 @@ struct ConnectionSessions {
 }
 
 extension Outlet {
-    init(_ eventLoop: any EventLoop) {
-        self.init(id: ObjectIdentifier(eventLoop)) { eventLoop.execute($0) }
+    init(_ eventLoop: any EventLoop, _ work: LoopWork) {
+        self.init(id: ObjectIdentifier(eventLoop)) { work.execute($0) }
     }
 }

@@ -422,11 +422,12 @@ struct ConnectionState {
             }
         }
         if input.awaitedRoom > 0 && !takeRoom(input.awaitedRoom, waits: true) { return false }
-        guard var (line, requests) = input.parse(range, as: body.form, requestsMax: turn.linesLeft) else {
+        guard let parsed = input.parse(range, as: body.form, requestsMax: turn.linesLeft) else {
             turn.spend(turn.linesLeft)
             return false
         }
-        turn.spend(requests)
+        turn.spend(parsed.requests)
+        var line = parsed.line
         let isForeign = !reception.isHTTP && input.isOfAnotherProtocol(range)
         var target = Reception.Target.none
         var replyBytes = line.firstReplyBytesMax

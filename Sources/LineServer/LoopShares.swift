@@ -185,25 +185,4 @@ final class LoopShares: @unchecked Sendable {
         let inVain = use.inVain.nanoseconds * (limits.loopVainFactor - 1)
         return min(max(fair + inVain, limits.loopPauseNanosecondsMin), limits.loopPauseNanosecondsMax)
     }
-
-    /// Those of all event loops.
-    final class Table: Sendable {
-        private let loops = NIOLockedValueBox<[ObjectIdentifier: LoopShares]>([:])
-        private let limits: ServerLimits
-
-        init(limits: ServerLimits) { self.limits = limits }
-
-        /// Called on the event loop.
-        func shares(of eventLoop: any EventLoop) -> LoopShares {
-            eventLoop.preconditionInEventLoop()
-            return loops.withLockedValue { loops in
-                if let known = loops[ObjectIdentifier(eventLoop)] { return known }
-                let new = LoopShares(limits: limits, now: { eventLoop.now }) { time, work in
-                    _ = eventLoop.assumeIsolated().scheduleTask(deadline: time, work)
-                }
-                loops[ObjectIdentifier(eventLoop)] = new
-                return new
-            }
-        }
-    }
 }
