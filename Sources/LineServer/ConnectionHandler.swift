@@ -92,7 +92,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
             overdue: { [weak self] in self?.end(for: $0) })
         share.wake = { [weak self, loopWork] in
             // It has its place among those who wait for memory only as long as it asks at once.
-            loopWork.execute { self?.takeTurnAtOnce() }
+            loopWork.execute { [weak self] in self?.takeTurnAtOnce() }
         }
     }
 
