@@ -106,7 +106,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
             guard let self else { return }
             let begin = eventLoop.now
             turn { $0.answered(answers) }
-            loop.charge(state.holder?.tenant, since: begin)
+            loop.charge(state.holder?.tenant, since: begin, state.turn.takeYield())
         }
     }
 

@@ -239,6 +239,7 @@ struct ConnectionState {
     /// The ledger's next answers.
     mutating func answered(_ answers: [Answer]) {
         defer { replies.commit = nil }
+        turn.note(answers)
         for case .failure(let fault) in answers {
             if let refusal = SecurityRefusal(fault) { noteRefusal(refusal, holder?.name) }
         }
@@ -514,6 +515,8 @@ struct ConnectionState {
         } else if replies.requests > 0 {
             return false
         } else {
+            turn.countLine()
+            turn.noteInVain()
             replies.append(
                 .error(.overloaded), id: message.id, bytes: 0, replyBytesMax: WireError.overloaded.replyBytesMax,
                 mark: replies.mark(message))

@@ -1,3 +1,5 @@
+import LedgerEngine
+
 /// A connection's turns on its event loop (``LoopShares``): how much it may accept in this one, whether it needs
 /// another, and what came of it.
 struct ConnectionTurn {
@@ -25,8 +27,8 @@ struct ConnectionTurn {
         linesLeft = lines
     }
 
-    /// - Returns: what was accepted since the last one ended. In vain is what is no request, what its client may not
-    ///   ask, and what is not looked at.
+    /// - Returns: what was accepted and answered since the last one ended. In vain is what is no request, what its
+    ///   client may not ask, what is not looked at, and what is refused for want of room or time.
     mutating func end() -> LoopShares.Yield {
         linesLeft = 0
         return takeYield()
@@ -49,4 +51,10 @@ struct ConnectionTurn {
 
     /// Something was sent in vain.
     mutating func noteInVain() { yield.inVain += 1 }
+
+    /// The ledger has answered these. Those are in vain for which there was no room or no time.
+    mutating func note(_ answers: [Answer]) {
+        yield.lines += answers.count
+        for case .failure(.overloaded) in answers { yield.inVain += 1 }
+    }
 }
