@@ -1,5 +1,4 @@
 import LedgerEngine
-import NIOConcurrencyHelpers
 import NIOCore
 
 /// Shares the time of one event loop between tenants: what their clients have sent is looked at in turns.
@@ -9,8 +8,8 @@ import NIOCore
 /// share that both send without end each has half of the loop's time; who is alone, or beside others who send little,
 /// waits for just so long that the loop can see whether anybody else has come.
 ///
-/// What is sent in vain (it is no request, or one that its client may not make) costs a wait of several times what it
-/// took, where anybody else is active.
+/// What is sent in vain (it is no request, one that its client may not make, or one for which there is no room or no
+/// time) costs a wait of several times what it took, where anybody else is active.
 ///
 /// It is touched on its event loop only, which `schedule` and `now` belong to.
 final class LoopShares: @unchecked Sendable {

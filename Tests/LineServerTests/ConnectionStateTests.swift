@@ -252,6 +252,22 @@ import Testing
         #expect(transcript.state.inFlight == (0, 0))
     }
 
+    /// Who goes on asking for what is refused so waits for longer (``LoopShares``).
+    @Test func whatIsRefusedForWantOfRoomIsSentInVain() {
+        var limits = ServerLimits()
+        limits.batchReplyBytesMax = 2_000
+        var transcript = Transcript(limits: limits)
+        var handed = transcript.send(Self.batch(1...20)).count
+        while transcript.answers(Self.receipt).isEmpty { handed += transcript.operations().count }
+        let yield = transcript.state.turn.takeYield()
+        #expect((1...19).contains(handed))
+        #expect(yield.inVain == 20 - handed && yield.lines == 20 + handed, "requests, and answers of the ledger")
+        transcript.send(Requests.balance("a"), Requests.balance("b"))
+        _ = transcript.answers(Self.done, .failure(.overloaded))
+        let next = transcript.state.turn.takeYield()
+        #expect(next.inVain == 1 && next.lines == 4)
+    }
+
     @Test func repliesBeforeABatchAreNotHeldWithIt() {
         var transcript = Transcript()
         transcript.send(Requests.grant("g1", "a", 1), "[\(Requests.ping(2)),\(Requests.grant("g3", "a", 1, id: "3"))]")
