@@ -243,7 +243,7 @@ package final class LedgerSession: Sendable {
         let isPatient = LedgerSession.isPatient(state)
         switch memory.takePage(query.resultBytesMax, of: state.tenant, grant: isPatient ? grant : nil) {
         case .taken(let page): start(query, until: deadline, with: page, &state)
-        case .refused: finish(.failure(.overloaded), &state)
+        case .refused: finish(.failure(.noRoom), &state)
         case .waits(let room):
             guard let time = entries.wait(until: deadline, { self.endRoomWait($0) }) else {
                 memory.cancel(room)

@@ -61,7 +61,7 @@ package final class RunningLedger: Sendable {
             place: place, store: store, verifier: verifier, feed: entries, verifiers: verifiers, limits: limits,
             figures: figures, now: now, report: report)
         self.sequencer = sequencer
-        let nowhere = Outlet(id: ObjectIdentifier(sequencer)) { $0() }
+        let nowhere = Outlet { $0() }
         let itself = Tenant(ledgers: place + 1)
         self.nowhere = nowhere
         self.itself = itself

@@ -30,8 +30,6 @@ struct ChangeRefusals {
     private var readings = 0
     private var readingsSeen: Int?
     private var readingsAnswered: Int?
-    /// Whether all was answered when a look was last asked for.
-    private var isAnsweredAtLook = false
 
     /// Whether a request is refused because a change before it was.
     func refuses(_ message: Message) -> Bool {
@@ -55,22 +53,22 @@ struct ChangeRefusals {
     /// Something was read from the connection.
     mutating func noteReading() { readings &+= 1 }
 
-    /// Whether it is to be looked now what has come.
+    /// Whether it is to be looked what has come.
     /// - Parameter isAnswered: whether all lines that were read are answered, and the last answers about to be written.
-    mutating func asksToLook(isAnswered: Bool) -> Bool {
-        isAnsweredAtLook = isAnswered
-        return isActive && (isAnswered ? readingsAnswered != readings : backlogBytes == nil && readingsSeen != readings)
+    func needsLook(isAnswered: Bool) -> Bool {
+        isActive && (isAnswered ? readingsAnswered != readings : backlogBytes == nil && readingsSeen != readings)
     }
 
-    /// It was looked what has come, as was asked for last.
+    /// It was looked what has come.
     /// - Parameters:
     ///   - unread: bytes of that what is not read.
     ///   - unaccepted: bytes that are read, and not accepted.
-    mutating func looked(unread: Int, unaccepted: Int) {
+    ///   - isAnswered: see ``needsLook(isAnswered:)``.
+    mutating func looked(unread: Int, unaccepted: Int, isAnswered: Bool) {
         readingsSeen = readings
-        if isAnsweredAtLook { readingsAnswered = readings }
+        if isAnswered { readingsAnswered = readings }
         if unread > 0 { return }
-        if isAnsweredAtLook && unaccepted == 0 { isActive = false }
+        if isAnswered && unaccepted == 0 { isActive = false }
         backlogBytes = backlogBytes ?? unaccepted
     }
 

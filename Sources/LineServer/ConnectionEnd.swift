@@ -28,6 +28,19 @@ enum ConnectionEnd: Equatable {
         case stranger
     }
 
+    /// For the log.
+    var name: String {
+        switch self {
+        case .displaced: "displaced"
+        case .moved: "moved"
+        case .putOut: "put out"
+        case .neverAuthenticated: "never authenticated"
+        case .idle: "idle"
+        case .keepsMemory: "keeps memory"
+        case .changesRefused: "changes refused"
+        }
+    }
+
     /// What its client is told.
     var error: WireError? {
         switch self {

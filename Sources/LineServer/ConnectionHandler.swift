@@ -8,7 +8,7 @@ import NIOPosix
 /// One connection's I/O: tells its ``ConnectionState`` what came, and does what that says.
 ///
 /// Everything here is touched only on the channel's event loop, which is checked; other threads reach it by
-/// `eventLoop.execute`.
+/// ``execute(_:)``, behind the answers that were handed over before.
 final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
@@ -99,7 +99,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     /// - Parameter place: the ledger's.
     private func openSession(at place: Int) -> LedgerSession {
         service.ledgers.members[place].ledger.session(
-            memory: service.memory, outlet: Outlet(eventLoop, loopWork), prepare: \.writtenPage,
+            memory: service.memory, outlet: Outlet(execute: loopWork.execute), prepare: \.writtenPage,
             displaced: { [weak self] in self?.end(for: .displaced) },
             noteCommit: noteCommit
         ) { [weak self] answers in
@@ -119,7 +119,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     /// - Parameter place: of the ledger that another node leads.
     private func openRelay(to place: Int, for client: String?) -> any LeaderRelaySession {
         guard let relay = service.ledgers.members[place].relay else { preconditionFailure("nobody else leads") }
-        return relay.session(for: client, outlet: Outlet(eventLoop, loopWork)) { [weak self] replies in
+        return relay.session(for: client, outlet: Outlet(execute: loopWork.execute)) { [weak self] replies in
             self?.turn { $0.relayed(replies) }
         }
     }
@@ -257,6 +257,9 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
 
     // MARK: From other threads, by the event loop
 
+    /// Has something done on the event loop. Called from any thread.
+    func execute(_ work: @escaping LoopWork.Work) { loopWork.execute(work) }
+
     /// Nothing new is carried out from now on.
     func beginShutdown() {
         sessions.beginShutdown(relayMilliseconds: service.limits.relayShutdownMilliseconds)
@@ -325,7 +328,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
         guard let context else { return }
         let peer = context.channel.peerWords
         if let notice = reason.notice { service.notices.note(notice, peer) }
-        service.logger.debug("a connection is ended", metadata: ["reason": "\(reason)", "peer": "\(peer)"])
+        service.logger.debug("a connection is ended", metadata: ["reason": "\(reason.name)", "peer": "\(peer)"])
         if reason.endsWaits { sessions.endWaits() }
         let time: Int64
         switch reason.grace(isHTTP: front != nil) {
@@ -398,7 +401,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     /// What was not accepted in a turn, or could not be when it came, has another one.
     private func askForTurnWhereNeeded() {
         guard context != nil, state.turn.linesLeft == 0, state.turn.isNeeded, state.turn.ask() else { return }
-        loopWork.execute { self.askForTurn() }
+        loopWork.execute { [weak self] in self?.askForTurn() }
     }
 
     /// Tells the state what came, and does all that can be done now, with one flush at the end, and one behind each
@@ -462,7 +465,8 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
             noteUnread(context)
         case .read: context.read()
         // What stands behind a request of HTTP may be another client's.
-        case .look: state.looked(unread: front == nil ? context.channel.unreadInputBytes : 0)
+        case .look(let isAnswered):
+            state.looked(unread: front == nil ? context.channel.unreadInputBytes : 0, isAnswered: isAnswered)
         case .close:
             front?.end(state.takeLineOutcome())
             whenWritten(context) { context.close(promise: nil) }

@@ -145,9 +145,7 @@ final class ConnectionRegistry: Sendable {
         if let putOut {
             notices.note(.strangerPutOut, putOut.member.peerWords)
             let handler = putOut.member.handler
-            putOut.member.eventLoop.execute {
-                if putOut.isTold { handler.end(for: .putOut) } else { handler.closeNow() }
-            }
+            handler.execute { if putOut.isTold { handler.end(for: .putOut) } else { handler.closeNow() } }
         }
         return admission
     }
@@ -262,16 +260,9 @@ final class ConnectionRegistry: Sendable {
         }
     }
 
-    /// One hop an event loop.
+    /// Each on its event loop, behind the answers that it was handed before.
     private static func tell(_ members: [Member], _ message: @escaping @Sendable (ConnectionHandler) -> Void) {
-        var rest = members
-        while let eventLoop = rest.first?.eventLoop {
-            let own = rest.filter { $0.eventLoop === eventLoop }
-            rest.removeAll { $0.eventLoop === eventLoop }
-            eventLoop.execute {
-                for member in own { message(member.handler) }
-            }
-        }
+        for member in members { member.handler.execute { message(member.handler) } }
     }
 }
 

@@ -1,6 +1,5 @@
 import LedgerEngine
 import LedgerWire
-import NIOCore
 
 /// The sessions of one connection: one with each ledger that it has asked. Only one of them has anything to answer at a
 /// time, for ``RequestRoute`` lets no request for another begin before. So it is with those of nodes that lead
@@ -106,11 +105,5 @@ struct ConnectionSessions {
         for relayed in relayed.values { relayed.session.close() }
         (opened, relayed) = ([:], [:])
         current = nil
-    }
-}
-
-extension Outlet {
-    init(_ eventLoop: any EventLoop, _ work: LoopWork) {
-        self.init(id: ObjectIdentifier(eventLoop)) { work.execute($0) }
     }
 }

@@ -18,8 +18,9 @@ import NIOCore
 /// way that could make place, is answered `overloaded`, and not carried out.
 ///
 /// What it is made of: ``ConnectionPhase`` says how far it has come, ``InputBuffer`` has what is not accepted yet,
-/// ``Reception`` knows who asks, ``RequestRoute`` says who carries requests out, and ``ReplyQueue`` has what is owed to
-/// the client.
+/// ``ConnectionRoom`` takes the memory, ``Reception`` knows who asks, ``RequestRoute`` says who carries requests out,
+/// ``ChangeRefusals`` which changes nobody does, ``ReplyQueue`` has what is owed to the client, and ``ReplyWriting``
+/// says when that is written. ``HTTPBody`` is what is asked over HTTP.
 struct ConnectionState {
     /// What the connection does next.
     enum Action {
@@ -37,8 +38,9 @@ struct ConnectionState {
         case flush
         /// Let the channel read that asked before.
         case read
-        /// Look how many bytes have come and were not read, and say so by ``looked(unread:)``.
-        case look
+        /// Look how many bytes have come and were not read, and say so by ``looked(unread:isAnswered:)``.
+        /// - isAnswered: whether all that was read is answered.
+        case look(isAnswered: Bool)
         /// Close our side when all is written, and the connection some time later.
         case linger
         /// Close when all is written.
@@ -282,7 +284,7 @@ struct ConnectionState {
 
     /// What is to be done now; `nil` where nothing is. Asked until then.
     mutating func next(isWritable: Bool) -> Action? {
-        if refusals.asksToLook(isAnswered: false) { return .look }
+        if refusals.needsLook(isAnswered: false) { return .look(isAnswered: false) }
         if let action = nextAction(isWritable) { return action }
         if case .closed = phase { return nil }
         room.settle(replies.memoryBytes + input.room, unread: replies.unreadBytes, of: holder?.tenant)
@@ -290,8 +292,8 @@ struct ConnectionState {
     }
 
     /// So many bytes have come, and were not read.
-    mutating func looked(unread: Int) {
-        refusals.looked(unread: unread, unaccepted: input.bytes)
+    mutating func looked(unread: Int, isAnswered: Bool) {
+        refusals.looked(unread: unread, unaccepted: input.bytes, isAnswered: isAnswered)
     }
 
     /// Whether all that came is answered, and what is left of the answers is written at once, if anything is. What
@@ -309,7 +311,9 @@ struct ConnectionState {
                 acceptLines(isWritable)
             } while replies.settle() && !replies.hasLines && hasLine
             if let handedOn = route.next() { return handedOn }
-            if refusals.isActive, writesLastAnswers(isWritable), refusals.asksToLook(isAnswered: true) { return .look }
+            if refusals.isActive, writesLastAnswers(isWritable), refusals.needsLook(isAnswered: true) {
+                return .look(isAnswered: true)
+            }
             switch writing.next(hasReplies: replies.hasLines, isWritable: isWritable) {
             case .write: return .write
             case .flush: return .flush
@@ -590,9 +594,13 @@ struct ConnectionState {
         case .success(let name): approver = name
         case .failure(let refusal): return .answered(.error(refusal.error))
         }
+        if route.isRelaying {
+            route.relay(request)
+            return .submitted(isRead: false)
+        }
         var operation = LedgerOperation(request, by: holder?.name, approvedBy: approver, within: holder?.grants)
         if batch != nil { operation = operation.withoutWait }
-        route.handOn(request, as: operation, mayRelay: mayRelay(asked), for: holder)
+        route.submit(request, as: operation, mayRelay: mayRelay(asked), for: holder)
         return .submitted(isRead: operation.isQuery)
     }
 

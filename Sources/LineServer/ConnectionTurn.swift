@@ -28,7 +28,7 @@ struct ConnectionTurn {
     }
 
     /// - Returns: what was accepted and answered since the last one ended. In vain is what is no request, what its
-    ///   client may not ask, what is not looked at, and what is refused for want of room or time.
+    ///   client may not ask, what is not looked at, and what of a batch is refused for want of room.
     mutating func end() -> LoopShares.Yield {
         linesLeft = 0
         return takeYield()
@@ -52,9 +52,9 @@ struct ConnectionTurn {
     /// Something was sent in vain.
     mutating func noteInVain() { yield.inVain += 1 }
 
-    /// The ledger has answered these. Those are in vain for which there was no room or no time.
+    /// The ledger has answered these. Those are in vain for whose pages there was no room.
     mutating func note(_ answers: [Answer]) {
         yield.lines += answers.count
-        for case .failure(.overloaded) in answers { yield.inVain += 1 }
+        for case .failure(.noRoom) in answers { yield.inVain += 1 }
     }
 }

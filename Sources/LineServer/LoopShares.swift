@@ -8,12 +8,12 @@ import NIOCore
 /// share that both send without end each has half of the loop's time; who is alone, or beside others who send little,
 /// waits for just so long that the loop can see whether anybody else has come.
 ///
-/// What is sent in vain (it is no request, one that its client may not make, or one for which there is no room or no
-/// time) costs a wait of several times what it took, where anybody else is active.
+/// What is sent in vain (it is no request, one that its client may not make, or one of a batch for which there is no
+/// room) costs a wait of several times what it took, where anybody else is active.
 ///
 /// It is touched on its event loop only, which `schedule` and `now` belong to.
 final class LoopShares: @unchecked Sendable {
-    /// What a turn was spent on: lines, and requests within a batch's line.
+    /// What time was spent on: lines, requests within a batch's line, and answers of the ledger.
     struct Yield {
         var lines = 0
         /// Those of them, or at least one, that were sent in vain.

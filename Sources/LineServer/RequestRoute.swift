@@ -62,6 +62,11 @@ struct RequestRoute {
         withdrawn += Array(repeating: error, count: relayed.count - withdrawn.count)
     }
 
+    /// Whether requests are passed on to the node that leads.
+    var isRelaying: Bool {
+        if case .leader = destination { true } else { false }
+    }
+
     /// Whether what is next waits for answers. It is not read again at each of them.
     /// - Parameter unanswered: how many requests are.
     mutating func isWaiting(for unanswered: Int) -> Bool {
@@ -92,14 +97,16 @@ struct RequestRoute {
         return .leader(at: place, client: holder.relayedName)
     }
 
-    /// Hands on a request for the ledger that was turned to.
+    /// The node that leads is to carry it out.
+    mutating func relay(_ request: LedgerRequest) { relayed.append(request) }
+
+    /// The ledger here is to carry it out.
     /// - Parameters:
-    ///   - operation: what the ledger here carries out.
+    ///   - operation: what that is for the ledger.
     ///   - mayRelay: whether another node may, where this one does not because it does not lead.
-    mutating func handOn(
+    mutating func submit(
         _ request: LedgerRequest, as operation: LedgerOperation, mayRelay: Bool, for holder: TokenHolder?
     ) {
-        if case .leader = destination { return relayed.append(request) }
         operations.append(operation)
         if leadPlace == nil { return }
         // Of reads only those are passed on whose answers are small: memory for pages is taken where they are read.
@@ -134,7 +141,7 @@ struct RequestRoute {
         let haveWaited = stranded.isWaiting
         let passesOn = !refusals.isActive
         let outcome = stranded.take(answers) { passesOn ? leadPlace(place) : .unknown }
-        if outcome.refusesChange { begin(&refusals) }
+        if outcome.refusesChange { refuseChanges(&refusals) }
         if !outcome.relayed.isEmpty {
             (relayed, destination) = (outcome.relayed, .leader(at: place, client: outcome.client))
         }
@@ -145,7 +152,7 @@ struct RequestRoute {
     /// - Returns: these, and those to what is not passed on any more.
     mutating func replied(_ replies: [Reply], _ refusals: inout ChangeRefusals) -> [Reply] {
         let isRefused = zip(underWay, replies).contains { $0.changes && $1.refusesForWantOfLead }
-        if isRefused { begin(&refusals) }
+        if isRefused { refuseChanges(&refusals) }
         underWay.removeFirst(min(replies.count, underWay.count))
         guard underWay.isEmpty else { return replies }
         var all = replies
@@ -160,7 +167,7 @@ struct RequestRoute {
     }
 
     /// The client is told that a change was not carried out.
-    private mutating func begin(_ refusals: inout ChangeRefusals) {
+    private mutating func refuseChanges(_ refusals: inout ChangeRefusals) {
         if refusals.isActive { return }
         refusals.begin()
         // What is next may be refused now, and wait for nothing.

@@ -154,14 +154,19 @@ package struct ServerLimits: Sendable {
     package var loopPauseNanosecondsMin: Int64 = 20_000
     package var loopPauseNanosecondsMax: Int64 = 20_000_000
     package var loopActiveMilliseconds: Int64 = 100
+    /// Nanoseconds for which an event loop does what it is handed before it reads, and for how long it then does
+    /// nothing of that (``LoopWork``): longer than NIO takes to see that nothing is left to be done.
+    package var loopWorkNanoseconds: Int64 = 500_000
+    package var loopReadNanoseconds: Int64 = 10_000
     /// Nanoseconds that reading takes an event loop before it can look at what came, a KiB: the system call, the
     /// channel, the copies, and the search for ends of lines. Measured under a gigabyte a second of lines that are no
     /// requests: a reading of 64 KiB took some 60 microseconds.
     package var readingNanosecondsPerKibibyte: Int64 = 900
-    /// How often the time counts that what is sent in vain took, where anybody else is active. Nobody needs many lines
-    /// that are no requests: those who send them have about a sixteenth of the loop's time, however little others need,
-    /// in turns of a millisecond or less; behind a longer one they wait for no more than the longest pause. What
-    /// strangers have looked at without waiting (``firstPieceBytesMax``) comes on top: ``acceptsAtOnce`` bounds that.
+    /// How often the time counts that what is sent in vain took (``LoopShares``), where anybody else is active. Nobody
+    /// needs many lines that are no requests: those who send them have about a sixteenth of the loop's time, however
+    /// little others need, in turns of a millisecond or less; behind a longer one they wait for no more than the
+    /// longest pause. What strangers have looked at without waiting (``firstPieceBytesMax``) comes on top:
+    /// ``acceptsAtOnce`` bounds that.
     package var loopVainFactor: Int64 = 16
     /// Lines that are accepted in one turn, and requests of a batch's line, which are read and accepted: about half a
     /// millisecond of them. A reading may have tens of thousands of short ones, and a batch has a thousand.

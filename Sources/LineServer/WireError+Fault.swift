@@ -26,7 +26,7 @@ extension WireError {
             self = .invalidParams(
                 path: member, "is before the ledger began, at \(began)", [Detail("began", .integer(began))])
         case .unexpected: self = .internalError
-        case .overloaded: self = .overloaded
+        case .overloaded, .noRoom: self = .overloaded
         case .grantsOfDay(let currency, let remaining): self = .grantsOfDay(currency, remaining: remaining)
         case .otherStandby(let own):
             self = .invalidParams(path: "standby", "must be \(own), as before: a connection is one standby's")

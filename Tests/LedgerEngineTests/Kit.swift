@@ -235,6 +235,6 @@ extension Outlet {
     /// A queue of its own.
     static func queue() -> Outlet {
         let queue = DispatchQueue(label: "ledger-engine-tests")
-        return Outlet(id: ObjectIdentifier(queue)) { queue.async(execute: $0) }
+        return Outlet { queue.async(execute: $0) }
     }
 }

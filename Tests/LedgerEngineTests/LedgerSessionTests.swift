@@ -342,7 +342,7 @@ import Testing
         var held = Optional(try Self.fill(memory))
         #expect(held != nil)
         let deliveries = Monitor<[@Sendable () -> Void]>([])
-        let busy = Outlet(id: ObjectIdentifier(deliveries)) { delivery in
+        let busy = Outlet { delivery in
             deliveries.withLock { $0.append(delivery) }
         }
         let tenant = Tenant()

@@ -250,6 +250,16 @@ import Testing
         #expect(transcript.passedOn() == [])
     }
 
+    /// Here it is a read, and the ledger's next one would wait for that to be taken.
+    @Test func whatIsPassedOnIsNoReadOfTheLedgerHere() {
+        var transcript = Self.transcript { _ in true }
+        transcript.send(Requests.call("close", #"{"through":1}"#, id: 1), Requests.call("step_down", "{}", id: 2))
+        #expect(transcript.passedOn().count == 2)
+        #expect(transcript.state.readPermission(isWritable: true) == nil)
+        #expect(transcript.answersOfLeader(.error(.overloaded), .error(.overloaded)).count == 2)
+        #expect(transcript.state.readsAnswered == 0)
+    }
+
     /// By the time that its refusal is told this node leads: it asks itself, as it would ask another.
     @Test func whatWasRefusedBeforeThisNodeLedIsAskedOfIt() {
         var transcript = Self.transcript { _ in false }

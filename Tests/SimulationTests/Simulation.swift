@@ -203,7 +203,7 @@ final class Simulation: @unchecked Sendable {
         let life = auditor.life
         connection.session = running.session(
             of: tenants[Int.random(in: 0..<tenants.count, using: &random)],
-            outlet: Outlet(id: ObjectIdentifier(outbox)) { outbox.waiting.append($0) }
+            outlet: Outlet { outbox.waiting.append($0) }
         ) { [weak self, weak connection] answers in
             guard let self, let connection, auditor.life == life else { return }
             delivered(answers, to: connection)

@@ -135,7 +135,7 @@ package final class ReplyMemory: Sendable {
     /// Whether somebody waits for memory.
     package var isShort: Bool { state.withLock { $0.shares.count > 0 || !$0.pages.isEmpty } }
 
-    // MARK: Shares
+    // MARK: Shares (called by ``ReplyShare`` alone)
 
     /// Takes more for a share.
     /// - Parameters:

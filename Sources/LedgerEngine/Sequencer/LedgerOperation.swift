@@ -150,6 +150,8 @@ package enum Fault: Error, Sendable {
     case otherStandby(StandbyName)
     /// The token may grant only so much more of a currency today.
     case grantsOfDay(CurrencyCode, remaining: Int64)
-    /// It was not carried out: it waited for too long, or it is a read whose client has more to take in than it may.
+    /// It was not carried out: it waited for too long.
     case overloaded
+    /// A read was not carried out: there is no memory for its page, and it may not wait for any.
+    case noRoom
 }

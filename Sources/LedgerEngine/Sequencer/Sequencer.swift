@@ -363,7 +363,7 @@ final class Sequencer: Sendable {
         }
     }
 
-    /// One hop an outlet, one call a lane.
+    /// One hop a lane: an event loop may read between two of them.
     private func deliver(_ decisions: [Decision], to batch: [Submission], _ trace: CommitTrace?) {
         var places: [ObjectIdentifier: Int] = [:]
         var deliveries: [(lane: Lane, answers: [Answer])] = []
@@ -377,14 +377,10 @@ final class Sequencer: Sendable {
         }
         // Many answers take a while to be told: who asked for little does not wait for them.
         deliveries.sort { $0.answers.count < $1.answers.count }
-        while let outlet = deliveries.first?.lane.outlet {
-            let own = deliveries.filter { $0.lane.outlet.id == outlet.id }
-            deliveries.removeAll { $0.lane.outlet.id == outlet.id }
-            outlet.execute {
-                for (lane, answers) in own where !answers.isEmpty {
-                    if let trace { lane.noteCommit?(trace) }
-                    lane.deliver(answers)
-                }
+        for (lane, answers) in deliveries where !answers.isEmpty {
+            lane.outlet.execute {
+                if let trace { lane.noteCommit?(trace) }
+                lane.deliver(answers)
             }
         }
         for (submission, decision) in zip(batch, decisions) { submission.readEnded?(decision.read) }

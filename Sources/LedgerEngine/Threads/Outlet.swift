@@ -1,14 +1,9 @@
 /// Where a lane's answers are delivered: an event loop, or whatever else carries out one thing after the other in the
 /// order in which it was handed them.
 package struct Outlet: Sendable {
-    /// Names the loop. Answers for several lanes of one loop are handed over together.
-    let id: ObjectIdentifier
     /// Carries something out on the loop. Called from any thread, and for a session under its lock: there it must not
     /// be carried out before this returns.
     package let execute: @Sendable (@escaping @Sendable () -> Void) -> Void
 
-    package init(id: ObjectIdentifier, execute: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void) {
-        self.id = id
-        self.execute = execute
-    }
+    package init(execute: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void) { self.execute = execute }
 }

@@ -339,7 +339,8 @@ final class HTTPServerHandler: ChannelDuplexHandler {
 
     private func resumeSoon(_ context: ChannelHandlerContext) {
         let server = NIOLoopBound(self, eventLoop: context.eventLoop)
-        context.eventLoop.execute { server.value.resume() }
+        let resume: LoopWork.Work = { server.value.resume() }
+        if let connection { connection.execute(resume) } else { context.eventLoop.execute(resume) }
     }
 
     /// Looks at what came meanwhile, in a turn of whose request was the last.

@@ -27,7 +27,8 @@ enum SecurityRefusal: Error {
         switch fault {
         case .verification(let failure): self = .verification(failure)
         case .grantsOfDay(let currency, let remaining): self = .grantsOfDay(currency, remaining: remaining)
-        case .unfit, .store, .futureTime, .timeBeforeLedger, .unexpected, .chainMismatch, .otherStandby, .overloaded:
+        case .unfit, .store, .futureTime, .timeBeforeLedger, .unexpected, .chainMismatch, .otherStandby, .overloaded,
+            .noRoom:
             return nil
         }
     }

@@ -22,7 +22,7 @@ final class LedgerCaller: Sendable {
     init(_ ledger: RunningLedger) {
         let queue = DispatchQueue(label: "ledger-app-store")
         session = ledger.session(
-            outlet: Outlet(id: ObjectIdentifier(queue)) { work in queue.async(execute: work) }
+            outlet: Outlet { work in queue.async(execute: work) }
         ) { [state] answers in
             for answer in answers {
                 let ended = state.withLockedValue { state -> Call? in

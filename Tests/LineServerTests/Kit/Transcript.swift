@@ -90,7 +90,7 @@ struct Transcript {
             case .write:
                 written += state.takeReplies { Array($0) }
                 unread = unreadOnceWritten ?? unread
-            case .look: state.looked(unread: unread)
+            case .look(let isAnswered): state.looked(unread: unread, isAnswered: isAnswered)
             case .flush: did.append("flush")
             case .read: did.append("read")
             case .linger: did.append("linger")
