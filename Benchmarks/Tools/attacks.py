@@ -25,6 +25,9 @@ With --client-first the honest client has a core whenever it wants one (SCHED_FI
 for one on a machine of its own. Otherwise most of what is measured beside an attack that keeps the cores busy is how
 long the client itself waits for a core.
 
+With --sync-milliseconds a sync of the services takes at least so long (`slow_sync.c`, which needs a C compiler), as on
+a disk across a network: what is waited for beside an attack is held against what is waited for anyway.
+
 With --pin the service has the first core alone, and the generator and the attackers share the second, where the
 attackers run only when the generator does not (SCHED_IDLE): a shared core would measure the scheduler. What is random
 has a seed, which is printed. Everything is bounded in number and time, and nothing but 127.0.0.1 is spoken to. Needs
@@ -518,8 +521,9 @@ class Line:
 class Service:
     """A service with a ledger of its own."""
 
-    def __init__(self, binary, config, log, cores):
+    def __init__(self, binary, config, log, cores, more):
         environment = {name: value for name, value in os.environ.items() if not name.startswith("LEDGER_")}
+        environment.update(more)
         self.log = log
         with open(log, "wb") as output:
             self.process = subprocess.Popen(
@@ -610,6 +614,7 @@ class Bench:
         self.chain = self.work / "chain"
         if not self.chain.exists():
             self.call("sandbox", "init", str(self.chain))
+        self.environment = self.slow_syncs()
         self.jws = self.call("sandbox", "sign", str(self.chain), "--transaction-id", "4711").strip()
         self.configure()
 
@@ -618,6 +623,16 @@ class Bench:
         if done.returncode:
             raise Fault(f"{' '.join(arguments[:2])}: {done.stderr.strip()}")
         return done.stdout
+
+    def slow_syncs(self):
+        """What a service's environment has more, where its syncs take at least a time."""
+        if not self.options.sync_milliseconds:
+            return {}
+        library = self.work / "slow_sync.so"
+        source = pathlib.Path(__file__).with_name("slow_sync.c")
+        subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
+        microseconds = int(self.options.sync_milliseconds * 1_000)
+        return {"LD_PRELOAD": str(library), "SLOW_SYNC_MICROSECONDS": str(microseconds)}
 
     def configure(self):
         catalog = {"currencies": {"gems": {}}, "products": {"com.example.game.gems500": {"gems": 500}}}
@@ -645,7 +660,8 @@ class Bench:
             yield
 
     def start(self, path="ledger"):
-        return Service(self.binary, str(self.work / f"{path}.json"), str(self.work / f"{path}.log"), self.cores)
+        return Service(
+            self.binary, str(self.work / f"{path}.json"), str(self.work / f"{path}.log"), self.cores, self.environment)
 
     def load(self, service, name, *arguments, begun=None):
         """Runs the generator; calls `begun` when it begins to measure. Its summary."""
@@ -794,7 +810,7 @@ class Bench:
                 status, ending = service.stop()
         result = {
             "mode": "attack", "label": self.label + (" beside" if options.beside else ""), "pinned": bool(self.cores),
-            "clientFirst": options.client_first,
+            "clientFirst": options.client_first, "syncMilliseconds": options.sync_milliseconds,
             "attack": attack, "workload": workload, "run": number, "seed": seed, "honest": trimmed(summary),
             "attacker": attacked, "resident": resident, "peak": peak, "foreign": foreign, "status": status,
             "ending": round(ending, 2),
@@ -975,6 +991,8 @@ def parse():
     shared.add_argument("--work", required=True, help="a folder for ledgers, chains and logs")
     shared.add_argument("--out", required=True, help="a file to which each run's result is added, a line of JSON each")
     shared.add_argument("--pin", action="store_true", help="the service on one core, all clients on another")
+    shared.add_argument(
+        "--sync-milliseconds", type=float, default=0, help="how long a sync takes at least (0: as long as it takes)")
     shared.add_argument("--lock", help="a file that is locked (flock) during each run")
     shared.add_argument("--seed", type=int, default=14, help="seed of what is random (14)")
     shared.add_argument("--workloads", nargs="+", choices=("credits", "spends"), default=("credits", "spends"))

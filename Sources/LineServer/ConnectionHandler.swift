@@ -186,7 +186,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
     /// Who comes with a certificate that is configured needs no token.
     private func identify(_ context: ChannelHandlerContext) {
         guard let certificate = ConnectionHandler.peerCertificate(context) else { return }
-        turn { $0.authenticate(byCertificate: certificate.names) }
+        turn { $0.authenticate(byCertificate: certificate.names, endsWithoutPlace: front == nil) }
         // Asked behind that: authorities are replaced before tokens are, so the names were those of these authorities.
         if service.certificates?.authorities != authorities { return closeNow() }
         endsForMove()
@@ -287,7 +287,7 @@ final class ConnectionHandler: ChannelDuplexHandler, @unchecked Sendable {
             sessions.endWaits(forGood: false)
         }
         if endsForMove() { return }
-        guard context != nil, front == nil, state.holder == nil, service.connections.unseat(id) else { return }
+        guard context != nil, state.holder == nil, service.connections.unseat(id), front == nil else { return }
         timeouts.beginAnew()
     }
 

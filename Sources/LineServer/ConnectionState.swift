@@ -177,8 +177,10 @@ struct ConnectionState {
 
     /// The client came with a certificate of these names, which was verified: the first that is configured says who it
     /// is. Where none is, it has to send a token.
-    mutating func authenticate(byCertificate names: [String]) {
-        if let error = reception.authenticate(byCertificate: names) { end(error) }
+    /// - Parameter endsWithoutPlace: whether the connection ends where its name has no place left. Over HTTP each
+    ///   request shows by itself who sends it, and is refused where that one has none.
+    mutating func authenticate(byCertificate names: [String], endsWithoutPlace: Bool = true) {
+        if let error = reception.authenticate(byCertificate: names), endsWithoutPlace { end(error) }
     }
 
     /// The tokens were replaced: the client is from now on who its token or its certificate makes it, or nobody.

@@ -205,6 +205,20 @@ extension ServerTests {
             }
         }
 
+        @Test func thePlaceOfATokenThatIsTakenAwayIsFreeOverHTTPToo() async throws {
+            try await TestServer.run(
+                listenHTTP: [.tcp(host: "127.0.0.1", port: 0)], tokens: [Token("a", .game, "old")],
+                limits: { $0.connectionsPerNameMax = 1 }
+            ) { server in
+                let former = try await server.connectHTTP()
+                #expect(try await former.ask(HTTPClient.rpc(Requests.balance("p"), token: "old")).status == 200)
+                server.lines.reload(tokens: [Token("a", .game, "new")])
+                #expect(try await eventually { await server.connectIfAccepted(as: "new") != nil })
+                // Its connection is there still, and somebody else's request is served on it.
+                #expect(try await former.ask(HTTPClient.rpc(Requests.balance("p"), token: "old")).status == 401)
+            }
+        }
+
         @Test func whoseNewNameHasNoPlaceLeftIsAStranger() async throws {
             try await TestServer.run(
                 tokens: [Token("a", [.game, .finance], "moves"), Token("b", [.game, .finance], "b")],

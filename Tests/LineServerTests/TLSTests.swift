@@ -77,6 +77,31 @@ extension ServerTests {
             }
         }
 
+        @Test func aRequestOverHTTPNeedsAPlaceUnderTheNameOfItsCertificateOrOfItsToken() async throws {
+            let authority = try Self.authority()
+            try authority.issue("client", name: "game-1")
+            try await TestServer.run(
+                listenHTTP: [.tcp(host: "127.0.0.1", port: 0)],
+                tokens: Self.tokens(("game", certificate: "game-1", role: Roles(.game))),
+                tls: Self.tls(authority, isMutual: true), limits: { $0.connectionsPerNameMax = 1 }
+            ) { server in
+                func connect() async throws -> TLSClient {
+                    try await TLSClient(
+                        server.httpAddresses[0], authority: authority.bytes("ca.pem"),
+                        certificate: authority.bytes("client.pem"), key: authority.bytes("client.key"))
+                }
+                let first = try await connect()
+                first.send(HTTPClient.rpc(Requests.grant("k", "p", 4)))
+                #expect(try await first.lines(1) == ["HTTP/1.1 200 OK"])
+                let second = try await connect()
+                second.send(HTTPClient.rpc(Requests.grant("l", "p", 4)))
+                #expect(try await second.lines(1) == ["HTTP/1.1 503 Service Unavailable"])
+                let third = try await connect()
+                third.send(HTTPClient.rpc(Requests.report("trial"), token: "the admin's token"))
+                #expect(try await third.lines(1) == ["HTTP/1.1 200 OK"])
+            }
+        }
+
         @Test func whoSpeaksHTTPNeedsACertificateOnlyWhereThatIsSaid() async throws {
             let authority = try Self.authority()
             for needed in [true, false] {
