@@ -92,13 +92,13 @@ extension ServerTests {
                 }
                 let first = try await connect()
                 first.send(HTTPClient.rpc(Requests.grant("k", "p", 4)))
-                #expect(try await first.lines(1) == ["HTTP/1.1 200 OK"])
+                #expect(try await first.lines(1).first?.hasPrefix("HTTP/1.1 200 ") == true)
                 let second = try await connect()
                 second.send(HTTPClient.rpc(Requests.grant("l", "p", 4)))
-                #expect(try await second.lines(1) == ["HTTP/1.1 503 Service Unavailable"])
+                #expect(try await second.lines(1).first?.hasPrefix("HTTP/1.1 503 ") == true)
                 let third = try await connect()
                 third.send(HTTPClient.rpc(Requests.report("trial"), token: "the admin's token"))
-                #expect(try await third.lines(1) == ["HTTP/1.1 200 OK"])
+                #expect(try await third.lines(1).first?.hasPrefix("HTTP/1.1 200 ") == true)
             }
         }
 
