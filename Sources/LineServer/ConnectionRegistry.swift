@@ -22,7 +22,6 @@ final class ConnectionRegistry: Sendable {
 
     private struct Member {
         let handler: ConnectionHandler
-        let eventLoop: any EventLoop
         let peer: PeerAddress
         /// The same for the log.
         let peerWords: String
@@ -123,8 +122,7 @@ final class ConnectionRegistry: Sendable {
     func admit(_ handler: ConnectionHandler, _ channel: any Channel) -> Admission {
         let id = handler.id
         let new = Member(
-            handler: handler, eventLoop: channel.eventLoop, peer: PeerAddress(channel.remoteAddress),
-            peerWords: channel.peerWords)
+            handler: handler, peer: PeerAddress(channel.remoteAddress), peerWords: channel.peerWords)
         let (admission, putOut) = members.withLockedValue { members -> (Admission?, PutOut?) in
             if members.isClosed { return (nil, nil) }
             let putOut = hasStrangers ? makeRoom(for: new.peer, &members) : nil
