@@ -3,13 +3,14 @@ package struct EngineLimits: Sendable {
     /// Players kept in memory, each with one open lot; one with more lots counts for more, so that this bounds the
     /// memory.
     package var cachedPlayersMax = 300_000
-    /// Batches that are decided and not durable yet. One is being made durable while the next is decided; a third
-    /// keeps the disk busy while the writer's thread waits for a core. More would only make a failure take more with
-    /// it.
-    package var batchesAheadMax = 3
-    /// Batches that are durable here and wait for standbys, where some are required. A standby takes all blocks that
+    /// Blocks that are decided and not durable yet. One is being made durable while what is decided becomes the next,
+    /// or a third where that is as large as a block may be. More would only make a failure take more with it.
+    package var blocksAheadMax = 3
+    /// Batches that are one block, or wait for one: some tenths of a second's. Their answers are kept meanwhile.
+    package var batchesPerBlockMax = 256
+    /// Blocks that are durable here and wait for standbys, where some are required. A standby takes all blocks that
     /// there are with each of its turns, so a few of them, and those being decided, keep it busy.
-    package var batchesHeldMax = 12
+    package var blocksHeldMax = 12
     /// Bytes of blocks that the projection may lack. A start after a crash applies them before it answers: well under
     /// a second; and all that they changed is in memory: about a hundred megabytes.
     package var unprojectedBytesMax = 12 << 20
@@ -150,14 +151,12 @@ package struct EngineLimits: Sendable {
     /// idle for 15 % of the time; at 10 they are for 3 %. At 10 a verifying thread gets about a ninth of the writer's
     /// share of a core (sched(7): each step is a factor of 1.25), so that verifying goes on too.
     package var verifierNiceness: Int32 = 10
-    /// Time slices of the threads that clients wait for: those that answer them, and those that verify what was not put
-    /// aside. The shortest that Linux gives (sched(7): 0.1 ms).
-    static let answeringSliceNanoseconds: UInt64 = 100_000
     /// Operations in one commit although these are more than half of all: below this a sync costs more than cores that
     /// are idle by turns.
     package var operationsPerCommitMin = 64
     /// Verified operations that are worth a commit while others are being verified, where a fourth of all is more than
-    /// this: what a block and its sync cost is then little for each.
+    /// this: what a block and its sync cost is then little for each. Batches that join make no larger block: who asks
+    /// for little waits for it.
     package var operationsPerCommitWorthwhile = 1_024
     /// Microseconds after a commit within which there is another, where anything is verified: so that who asks for
     /// little does not wait for much of what others ask for. A block and its sync cost a tenth of this.
@@ -170,18 +169,13 @@ package struct EngineLimits: Sendable {
     /// long they count as several after the last one that was another than before: who asks once a second is one.
     package var sharedCommitNanoseconds: UInt64 = 500_000
     package var sharedMilliseconds: UInt64 = 5_000
-    /// The part of the time that the last commit took once it was decided, for which the next may be decided and
-    /// answered where that is more: where a sync takes milliseconds, everybody waits for it anyway.
-    package var sharedCommitPartOfSync: UInt64 = 3
     /// The least that an operation counts for; what it takes is measured: 62 of the cheapest in one commit.
     package var operationNanosecondsMin: UInt64 = 8_000
-    /// Operations in such a commit however dear the last were, and however long a sync takes: who asks for little waits
-    /// until all of them are decided. (One turn of one connection; what a connection submits together is not cut, up to
-    /// ``operationsPerSubmissionMax``.)
+    /// Operations in such a commit however dear the last were. (One turn of one connection; what a connection submits
+    /// together is not cut, up to ``operationsPerSubmissionMax``.)
     package var operationsPerSharedCommitMin = 16
-    package var operationsPerSharedCommitMax = 1_024
-    /// Transfers of a batch after which the rest of it is decided as the next one, so that a block stays small: a spend
-    /// of a wallet with very many lots makes one for each lot.
+    /// Transfers of a batch after which the rest of it is decided as the next one, and those of a block that batches
+    /// join, so that a block stays small: a spend of a wallet with very many lots makes one for each lot.
     package var transfersPerCommitMax = 32_768
     /// Transfers that cost as much as an operation in turns: what an operation made is known when it is decided, and
     /// charged afterwards.

@@ -46,7 +46,7 @@ package final class LineService: Service {
         self.configuration = configuration
         services = try ConnectionServices(
             ledgers: ledgers, configuration: configuration, logger: logger, timer: group.next())
-        for eventLoop in group.makeIterator() { eventLoop.execute(askForShortSlices) }
+        for eventLoop in group.makeIterator() { eventLoop.execute(TimeSlices.ofAnswering.ask) }
         self.group = group
         self.logger = logger
         self.stop = stop

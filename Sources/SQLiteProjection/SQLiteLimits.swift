@@ -26,8 +26,9 @@ package enum SQLiteLimits {
     static let checkWALPagesMax = 32_000
     /// How often several connections try to begin in the same state. One that applies blocks commits once a second.
     static let snapshotAttemptsMax = 100
-    /// Steps of SQLite's machine after which a read looks whether it is wanted still: some hundred microseconds.
-    static let readStepsBetweenChecks: Int32 = 10_000
+    /// Steps of SQLite's machine after which a read looks whether it is wanted still, and whoever applies blocks gives
+    /// way to others: one to three tenths of a millisecond.
+    static let stepsBetweenChecks: Int32 = 5_000
     /// Faults of one check that SQLite names.
     static let integrityFaultsMax = 100
     /// Bytes that the WAL's file has at least, also while nobody has the tables open: on a disk that is full the tables

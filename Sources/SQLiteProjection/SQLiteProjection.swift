@@ -3,6 +3,12 @@ import GRDBSQLite
 package import Ledger
 import Synchronization
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 /// The tables in a local SQLite database.
 ///
 /// Each of the port's callers has connections of its own, so that none waits for another: the pool's writer and
@@ -106,7 +112,9 @@ package final class SQLiteProjection: Projection, @unchecked Sendable {
     /// - Throws: ``StoreError``; then the tables are as they were.
     package func apply(_ blocks: [OpenedBlock]) throws {
         if blocks.isEmpty { return }
-        try use("applying blocks") { try pool.writeWithoutTransaction { db in try writer.apply(blocks, db) } }
+        try use("applying blocks") {
+            try pool.writeWithoutTransaction { db in try db.givingWay { db in try writer.apply(blocks, db) } }
+        }
         if writer.isLogDamaged {
             renewal.withLock { $0 = "their log (WAL), or its index, is not what this program wrote" }
         } else if walPages >= bounds.walPagesRenewed {
@@ -345,7 +353,7 @@ extension Database {
     ) throws -> Result {
         try withUnsafePointer(to: condition) { condition in
             sqlite3_progress_handler(
-                sqliteConnection, SQLiteLimits.readStepsBetweenChecks,
+                sqliteConnection, SQLiteLimits.stepsBetweenChecks,
                 { context in
                     guard let condition = context?.assumingMemoryBound(to: ReadCondition.self) else { return 0 }
                     return condition.pointee.holds ? 0 : 1
@@ -353,5 +361,17 @@ extension Database {
             defer { sqlite3_progress_handler(sqliteConnection, 0, nil, nil) }
             return try body(self)
         }
+    }
+
+    /// Lets threads that wait for this core go first again and again while statements of `body` run.
+    fileprivate func givingWay(_ body: (Database) throws -> Void) rethrows {
+        sqlite3_progress_handler(
+            sqliteConnection, SQLiteLimits.stepsBetweenChecks,
+            { _ in
+                sched_yield()
+                return 0
+            }, nil)
+        defer { sqlite3_progress_handler(sqliteConnection, 0, nil, nil) }
+        try body(self)
     }
 }

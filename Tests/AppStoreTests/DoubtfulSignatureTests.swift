@@ -66,6 +66,14 @@ extension SignatureCheck {
         #expect(verdicts(forged + [good], doubtfulMax: 2) == [false, false, nil, true])
     }
 
+    @Test func othersAreGivenWayWhileManyObjectsAreLookedAt() {
+        let verifier = Verifier(app: fixture.app, anchors: [fixture.chain.root])
+        var times = 0
+        let batch = (0..<64).map { SignedObject.transaction(Array("no JWS \($0)".utf8)) }
+        _ = verifier.verify(batch, now: Fixture.now, newPathsMax: 0) { times += 1 }
+        #expect(times == 4)
+    }
+
     /// The outer signature is judged first; what nothing is known of is neither accepted nor refused.
     @Test func aNotificationIsJudgedOnceWhatItHangsOnIsKnown() throws {
         let transaction = String(decoding: try fixture.chain.jws(payload: fixture.transaction().json()), as: UTF8.self)

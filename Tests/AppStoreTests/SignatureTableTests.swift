@@ -83,6 +83,20 @@ extension SignatureClaim {
         #expect(good > count / 2)
     }
 
+    @Test func othersAreGivenWayAgainAndAgain() throws {
+        let key = try Key.generate(.p256)
+        let digest = [UInt8](repeating: 7, count: 32)
+        let plain = SignatureClaim(key: key, digest: digest, signature: try key.signES256(digest: digest))
+        var times = 0
+        _ = SignatureCheck.verify(Array(repeating: plain, count: 5), doubtfulMax: .max) { times += 1 }
+        #expect(times == 5, "behind each that OpenSSL judges")
+        let byTable = SignatureClaim(
+            key: key, table: try #require(SignatureTable(key)), digest: digest, signature: plain.signature)
+        times = 0
+        _ = SignatureCheck.verify(Array(repeating: byTable, count: 65), doubtfulMax: .max) { times += 1 }
+        #expect(times == 2, "behind each 32 that a table judges")
+    }
+
     @Test func theTableAgreesWithOpenSSLAtTheEdges() throws {
         let key = try Key.generate(.p256)
         let table = try #require(SignatureTable(key))

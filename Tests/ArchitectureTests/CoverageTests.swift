@@ -157,7 +157,7 @@ import Testing
         "connectionsMax": "at most # connections", "requestsInFlightMax": "at most # requests",
         "bytesInFlightMax": "# of lines", "unreadReplyBytesMax": "# of unread replies",
         "operationsPerSubmissionMax": "# go together at most", "verificationBatchMax": "| JWS of a chunk | # |",
-        "operationsPerCommitMax": "from 64 to # |", "batchesAheadMax": "| batches decided and not durable | # |",
+        "operationsPerCommitMax": "from 64 to # |", "blocksAheadMax": "| blocks decided and not durable | # |",
         "unprojectedBytesMax": "| # or 20,000 |", "unprojectedBlocksMax": "12 MiB or # |",
         "eventLoopThreads": "event loops, # threads", "readerThreads": "ledger-read, # threads",
         "verifierNiceness": "AppStore; nice #", "projectorNiceness": "6 MiB; nice #",

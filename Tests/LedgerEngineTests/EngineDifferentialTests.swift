@@ -23,6 +23,7 @@ import Testing
         var storage = MemoryLog.Storage()
         var bench = try open(storage)
         var now: Timestamp = 1_000
+        var joins = 0
         for batch in 1...300 {
             now += workload.generator.chance(5) ? 400 : 10
             workload.now = now
@@ -56,7 +57,16 @@ import Testing
                 #expect("\(answers)" == "\(expected)", "seed \(seed), batch \(batch)")
                 continue
             }
-            let answers = try bench.ask(commands, at: now)
+            let answers: [Outcome]
+            if workload.generator.chance(20) {
+                let count = bench.log.blocks.count
+                answers = try askWhileTheLogIsBusy(bench, commands, at: now)
+                for block in bench.log.blocks[count...] {
+                    joins += max(0, try Block(opening: block, checks: .hashes(Workload.hash)).rows.requests.count - 1)
+                }
+            } else {
+                answers = try bench.ask(commands, at: now)
+            }
             for (index, command) in commands.enumerated() {
                 #expect("\(answers[index])" == "\(expected[index])", "seed \(seed), batch \(batch): \(command)")
             }
@@ -74,9 +84,29 @@ import Testing
             default: break
             }
         }
+        #expect(joins > 0, "seed \(seed): no batch became part of the block before it")
         bench.projection.release()
         try compare(bench, &reference, "seed \(seed)")
         try bench.engine.close()
+    }
+
+    /// Each command is a batch of its own; most are decided before the block of the first is durable.
+    private func askWhileTheLogIsBusy(
+        _ bench: Bench, _ commands: [Command], at now: Timestamp
+    ) throws -> [Outcome] {
+        bench.log.hold()
+        let areSent = DispatchSemaphore(value: 0)
+        let released = DispatchSemaphore(value: 0)
+        DispatchQueue.global().async {
+            // Some batches wait for the log before they are decided.
+            _ = areSent.wait(timeout: .now() + .milliseconds(20))
+            bench.log.release()
+            released.signal()
+        }
+        let pending = commands.map { bench.send($0, at: now) }
+        areSent.signal()
+        released.wait()
+        return try pending.map { try $0.get() }
     }
 
     private func open(_ storage: MemoryLog.Storage) throws -> Bench {

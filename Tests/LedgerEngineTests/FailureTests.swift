@@ -52,7 +52,7 @@ import Testing
     /// Decided on books that were never durable: none of it is answered as done, and none of it is seen later.
     @Test(arguments: [MemoryLog.Fault.notAppended, .unknown(isThere: true), .unknown(isThere: false)])
     func whatWasDecidedAfterABatchThatFailedFailsToo(fault: MemoryLog.Fault) throws {
-        let bench = try Bench { $0.batchesAheadMax = 8 }
+        let bench = try Bench { $0.blocksAheadMax = 8 }
         _ = try bench.ask(.grant("a", "ann", 100))
         bench.log.hold()
         let first = bench.send(.spend("1", "ann", 60))
@@ -73,7 +73,7 @@ import Testing
     }
 
     @Test func aReadIsAnsweredWhenWhatItSawIsDurable() throws {
-        let bench = try Bench { $0.batchesAheadMax = 8 }
+        let bench = try Bench { $0.blocksAheadMax = 8 }
         bench.log.hold()
         let grant = bench.send(.grant("a", "ann", 100))
         let read = bench.send(.balance(account: AccountName("ann")!, currency: nil))
@@ -184,7 +184,7 @@ import Testing
     /// A batch was made up while the log worked. What is left then is good for reading, and knows no products: a
     /// purchase is not refused for that.
     @Test func aPurchaseIsNotRefusedForALogThatFailsMeanwhile() throws {
-        let bench = try Bench(catalog: Workload.catalog) { $0.batchesAheadMax = 8 }
+        let bench = try Bench(catalog: Workload.catalog) { $0.blocksAheadMax = 8 }
         _ = try bench.ask(.balance(account: AccountName("ann")!, currency: nil))
         bench.log.hold()
         let first = bench.send(

@@ -70,7 +70,7 @@ import Testing
         try await ledger.stop()
     }
 
-    @Test func whatNobodyTakesIsKeptInABoundedNumber() throws {
+    @Test func theLastBlocksAreKnownToAllThatBecamePartOfThem() throws {
         let recent = RecentAppends()
         func position(_ entry: EntryID) -> LastNumbers {
             var position = LastNumbers()
@@ -80,13 +80,14 @@ import Testing
         for number in 1...40 {
             let append = AppendTrace(
                 block: BlockNumber(number), bytes: 1, entries: 1, transfers: 1, begin: UInt64(number), end: 100)
-            recent.note(append, at: position(EntryID(number)))
+            recent.note(append, at: position(2 * EntryID(number)))
         }
-        #expect(recent.take(at: position(8), since: 0) == nil, "the oldest have gone")
-        #expect(recent.take(at: position(40), since: 41) == nil, "it is of a batch before")
-        #expect(recent.take(at: position(40), since: 40)?.block == 40)
-        #expect(recent.take(at: position(40), since: 40) == nil, "it is taken once")
-        #expect(recent.take(at: position(9), since: 0)?.block == 9)
+        #expect(recent.block(of: position(1), since: 0)?.block == 9, "the oldest have gone")
+        #expect(recent.block(of: position(80), since: 41) == nil, "it is of a batch before")
+        #expect(recent.block(of: position(80), since: 40)?.block == 40)
+        #expect(recent.block(of: position(79), since: 40)?.block == 40, "it became part of the same block")
+        #expect(recent.block(of: position(81), since: 0) == nil, "its block is not there yet")
+        #expect(recent.block(of: position(18), since: 0)?.block == 9)
     }
 
     @Test func whoIsNotInMemoryIsLoaded() throws {

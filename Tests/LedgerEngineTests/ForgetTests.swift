@@ -214,7 +214,7 @@ import Testing
 
     /// The block that would have erased the name is never there: nobody waits until the tables have it.
     @Test func aForgettingDecidedAheadOfABatchThatFailsHoldsNobodyUp() throws {
-        let bench = try Bench { $0.batchesAheadMax = 8 }
+        let bench = try Bench { $0.blocksAheadMax = 8 }
         _ = try bench.ask(.grant("a", "ann", 100))
         bench.log.hold()
         let first = bench.send(.spend("1", "ann", 60))
@@ -335,7 +335,7 @@ import Testing
 
     /// An account that the same block adds, and one of a block that was not durable when the erasure was decided.
     @Test func aNameThatNoBlockHadYetIsLookedForInNewBlocksOnly() throws {
-        let bench = try Bench { $0.batchesAheadMax = 8 }
+        let bench = try Bench { $0.blocksAheadMax = 8 }
         for number in 0..<70 { _ = try bench.ask(.grant("g\(number)", "player-\(number)", 1)) }
         var reads = bench.log.reads
         _ = try bench.ask([.grant("a", "ann", 1), .forget(Self.ann)])

@@ -216,7 +216,7 @@ import Testing
     @Test func aProjectionThatIsFarBehindHoldsTheWriterUp() throws {
         let bench = try Bench {
             $0.unprojectedBlocksMax = 20
-            $0.batchesAheadMax = 4
+            $0.blocksAheadMax = 4
         }
         // A read brings the projection to the head, so that all blocks that it lacks later are the grants'.
         _ = try bench.engine.journal(JournalQuery(after: 0))

@@ -149,12 +149,12 @@ final class Bench: Sendable {
     func ask(_ command: Command, at now: Timestamp = now) throws -> Outcome { try ask([command], at: now)[0] }
 
     /// Commits without waiting; the result comes later.
-    func send(_ command: Command, isLast: Bool = false) -> Pending {
+    func send(_ command: Command, isLast: Bool = false, at now: Timestamp = now) -> Pending {
         let pending = Pending()
         var needs = Needs()
         needs.add(command)
         engine.commit(needs, isLast: isLast) { books in
-            books.decide(command, at: Bench.now)
+            books.decide(command, at: now)
         } done: { result in
             pending.finish(result)
         }

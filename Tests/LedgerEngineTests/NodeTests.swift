@@ -37,7 +37,7 @@ import Testing
             limits.nodeIdleLookMilliseconds = idleLookMilliseconds ?? lookMilliseconds
             // Otherwise it would look often for three seconds after each block.
             if idleLookMilliseconds != nil { limits.nodeActiveMilliseconds = 0 }
-            limits.batchesAheadMax = 8
+            limits.blocksAheadMax = 8
             limits.nodeOwedMilliseconds = 20
             limits.followBytesMax = 4_000
             let notes = notes

@@ -45,12 +45,9 @@ import Testing
             return batch.count
         }
 
-        /// The oldest batch was durable so many milliseconds ago, and its answers are handed out now.
-        func delivered(deciding: UInt64 = 0, answering: UInt64 = 0, operations: Int = 0, core: UInt64 = 0) {
-            queues.delivered(
-                SequencerQueues.CommitWork(
-                    operations: operations, deciding: deciding * 1_000_000,
-                    durableAt: clock.withLock { $0 } - answering * 1_000_000, core: core))
+        /// The answers of the oldest batch are handed out now.
+        func delivered(operations: Int = 0, core: UInt64 = 0) {
+            queues.delivered(SequencerQueues.CommitWork(operations: operations, core: core))
         }
     }
 
@@ -428,30 +425,7 @@ import Testing
         #expect(bench.batch() == 108)
     }
 
-    @Test func whereACommitTakesLongMoreIsInItUpToABound() {
-        let bench = Bench {
-            $0.operationsPerSharedCommitMax = 200
-            $0.sharedCommitNanoseconds = 1_000_000
-        }
-        bench.add(plain: 1_000, deadline: .max - 1)
-        let one = Submission(
-            lane: Lane(outlet: .queue()) { _ in }, tenant: Tenant(), operations: [.command(.expire)], deadline: .max - 1
-        )
-        bench.queues.add([one])
-        #expect(bench.wakes == "w")
-        var batches: [Int] = []
-        for milliseconds in [5, 1, 0] as [UInt64] {
-            guard case .commit(let batch, _) = bench.queues.nextForWriter() else { break }
-            batches.append(batch.reduce(0) { $0 + $1.operations.count })
-            bench.clock.withLock { $0 += milliseconds * 1_000_000 }
-            bench.delivered()
-        }
-        // Of 1,001, 876 and 676 no more than half.
-        #expect(batches == [125, 200, 125])
-    }
-
-    /// Two tokens ask for a thousand operations together.
-    private static func sharedBench() -> Bench {
+    @Test func batchesThatSeveralTokensShareAreAsLargeAsTheirOperationsAreDear() {
         let bench = Bench { $0.sharedCommitNanoseconds = 1_000_000 }
         bench.add(plain: 999, deadline: .max - 1)
         let lane = Lane(outlet: .queue()) { _ in }
@@ -459,25 +433,6 @@ import Testing
             Submission(lane: lane, tenant: Tenant(), operations: [.command(.expire)], deadline: .max - 1)
         ])
         #expect(bench.wakes == "w")
-        return bench
-    }
-
-    @Test func whatTookLongToDecideOrToAnswerMakesNoCommitLarger() {
-        let bench = Self.sharedBench()
-        var batches: [Int] = []
-        // Of 8 ms, so many were over when it was decided, and so many were left when it was durable.
-        for (deciding, answering) in [(8, 0), (0, 8), (1, 1), (0, 0)] as [(UInt64, UInt64)] {
-            guard case .commit(let batch, _) = bench.queues.nextForWriter() else { break }
-            batches.append(batch.reduce(0) { $0 + $1.operations.count })
-            bench.clock.withLock { $0 += 8_000_000 }
-            bench.delivered(deciding: deciding, answering: answering)
-        }
-        // A third of 6 ms.
-        #expect(batches == [125, 125, 125, 250])
-    }
-
-    @Test func batchesThatSeveralTokensShareAreAsLargeAsTheirOperationsAreDear() {
-        let bench = Self.sharedBench()
         var batches: [Int] = []
         // Microseconds of a core that each of their operations takes.
         for each in [40, 400] + Array(repeating: 8, count: 20) as [UInt64] {

@@ -140,7 +140,7 @@ import Testing
                         dropped[gone].committed += numbers
                     }
                 }
-                try update { $0.delivered(SequencerQueues.CommitWork(durableAt: 0)) }
+                try update { $0.delivered(SequencerQueues.CommitWork()) }
                 if !rest.isEmpty { try update { $0.putBack(rest) } }
             case .verifying(var chunk):
                 postpone(of: &chunk)

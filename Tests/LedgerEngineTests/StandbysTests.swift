@@ -29,7 +29,7 @@ import Testing
     @Test func nothingIsAnsweredOrShownBeforeAStandbyHasIt() throws {
         let (bench, standbys) = try Self.bench(1, timeout: 600_000)
         let before = bench.log.blocks.count
-        let pending = (0..<10).map { bench.send(.grant("g\($0)", "ann", 1)) }
+        let pending = (0..<10).map { bench.send(.grant("g\($0)", "ann", 1), isLast: true) }
         // Deciding and appending run ahead.
         #expect(try eventually { bench.log.blocks.count == before + 10 })
         pause(milliseconds: 20)

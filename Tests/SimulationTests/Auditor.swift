@@ -124,8 +124,14 @@ final class Auditor: @unchecked Sendable {
     /// Whether all worlds there ever were are kept, for a disk that lies may go back to any.
     var keepsPast = false
     private(set) var past: [World] = []
-    /// Whether each world keeps the one before its last block, for a log that may lose that one.
+    /// Whether each world keeps the one before its last block, for a log that may lose that one; where it is not known
+    /// which batches the last block has, all that it may be.
     var keepsBefore = false
+    /// The block of the batch that was done last.
+    private var lastBlock: BlockNumber = 0
+    /// What the worlds are if all that failed last is durable all the same, and which batches were decided before that
+    /// was known: of these only a beginning can be.
+    private var doubt: (worlds: [World], through: Int)?
 
     func count(_ what: String) { counts[what, default: 0] += 1 }
 
@@ -167,7 +173,8 @@ final class Auditor: @unchecked Sendable {
     }
 
     /// A batch is done.
-    func done(_ number: Int, of life: Int, _ result: Swift.Result<[Decision], StoreError>) {
+    /// - Parameter block: the last one that is durable.
+    func done(_ number: Int, of life: Int, _ result: Swift.Result<[Decision], StoreError>, block: BlockNumber) {
         guard life == self.life, problem == nil else { return }
         guard !undone.isEmpty, undone[0].number == number else { return fail("batches are done in another order") }
         let batch = undone.removeFirst()
@@ -179,7 +186,8 @@ final class Auditor: @unchecked Sendable {
             guard results.count == batch.items.count else {
                 return fail("\(batch.items.count) requests have \(results.count) answers")
             }
-            take(batch, results)
+            take(batch, results, isOfLastBlock: block == lastBlock)
+            lastBlock = block
             for (item, result) in zip(batch.items, results) {
                 switch result {
                 case .answer(let answer): item.connection?.expected.append(.answer(answer))
@@ -191,7 +199,12 @@ final class Auditor: @unchecked Sendable {
             keepState()
         case .failure(let error):
             count("batch \(error.kind)")
-            if error.kind == .unknown { worlds += imagine(batch) }
+            if error.kind == .unknown {
+                let before = doubt.flatMap { number <= $0.through ? $0.worlds : nil }
+                let imagined = imagine(batch, in: before ?? worlds)
+                worlds = Auditor.distinct(worlds + imagined)
+                doubt = (imagined, before == nil ? batches : doubt?.through ?? batches)
+            }
             for item in batch.items {
                 // What is only read, or refused by its signature, is never in doubt.
                 var isForged = false
@@ -218,8 +231,13 @@ final class Auditor: @unchecked Sendable {
     /// The process or the machine ends: of what was decided and not done any beginning may be durable.
     func crash() {
         life += 1
+        lastBlock = 0
+        var reached = worlds
         for batch in undone {
-            worlds += imagine(batch)
+            let imagined = imagine(batch, in: reached)
+            worlds = Auditor.distinct(worlds + imagined)
+            // What only fell due while nothing could be appended may have been dropped.
+            reached = batch.isReading ? Auditor.distinct(reached + imagined) : imagined
             if !openReads.isEmpty { states.append(worlds) }
         }
         decideReads()
@@ -329,7 +347,7 @@ final class Auditor: @unchecked Sendable {
     // MARK: Worlds
 
     /// Keeps the worlds in which the ledger has answered as it must.
-    private func take(_ batch: Batch, _ results: [Result]) {
+    private func take(_ batch: Batch, _ results: [Result], isOfLastBlock: Bool) {
         var kept: [World] = []
         var reason: String?
         for before in worlds {
@@ -352,7 +370,7 @@ final class Auditor: @unchecked Sendable {
                     reason = reason ?? mismatch
                     continue
                 }
-                remember(before, in: &world)
+                remember(before, in: &world, isOfLastBlock: isOfLastBlock)
                 kept.append(world)
                 // What only fell due while nothing could be appended may have been dropped.
                 let isDropped = batch.isReading && world.entries.count > before.entries.count
@@ -370,10 +388,14 @@ final class Auditor: @unchecked Sendable {
         return worlds.count == 1 ? worlds : worlds.filter { seen.insert($0.digest).inserted }
     }
 
-    private func remember(_ before: World, in world: inout World) {
+    /// - Parameter isOfLastBlock: whether the batch is of the same block as the one before it; `nil` where that is not
+    ///   known.
+    private func remember(_ before: World, in world: inout World, isOfLastBlock: Bool?) {
         guard keepsBefore, world.digest != before.digest else { return }
-        world.before = [before]
-        world.before[0].before = []
+        world.before = isOfLastBlock == false ? [] : before.before
+        if isOfLastBlock == true && !world.before.isEmpty { return }
+        world.before.append(before)
+        world.before[world.before.count - 1].before = []
     }
 
     /// Whom the sweep of the batch leaves out.
@@ -392,7 +414,7 @@ final class Auditor: @unchecked Sendable {
     }
 
     /// What may become of the worlds if a batch became durable of which nothing was told.
-    private func imagine(_ batch: Batch) -> [World] {
+    private func imagine(_ batch: Batch, in worlds: [World]) -> [World] {
         let imagined = worlds.flatMap { before in
             choices(before, batch).map { choice in
                 leftOut = choice
@@ -400,7 +422,7 @@ final class Auditor: @unchecked Sendable {
                 for (index, item) in batch.items.enumerated() where !batch.damaged.contains(index) {
                     _ = step(&world, item, nil, batch)
                 }
-                remember(before, in: &world)
+                remember(before, in: &world, isOfLastBlock: nil)
                 return world
             }
         }
@@ -551,10 +573,10 @@ final class ObservedStore: Store {
                 auditor.isDeciding(batch, of: life, faults: faults)
                 return decide(&books, faults)
             }
-        ) { [auditor, life] result in
+        ) { [auditor, life, base] result in
             // What the sequencer decides is generic to a store.
             let decisions = result.map { Mirror(reflecting: $0).children.first?.value as? [Decision] ?? [] }
-            auditor.done(batch, of: life, decisions)
+            auditor.done(batch, of: life, decisions, block: base.standing.block)
             done(result)
         }
     }

@@ -101,7 +101,7 @@ final class Simulation: @unchecked Sendable {
         fates = Fates(&random)
         var limits = EngineLimits()
         limits.cachedPlayersMax = [1, 3, 100].randomElement(using: &random) ?? 3
-        limits.batchesAheadMax = Int.random(in: 1...3, using: &random)
+        limits.blocksAheadMax = Int.random(in: 1...3, using: &random)
         limits.projectionStepBytes = [600, 4_000, 4 << 20].randomElement(using: &random) ?? 4_000
         limits.projectionStepBytesMax = max(limits.projectionStepBytes, 6_000)
         limits.unprojectedBlocksMax = [4, 30, 20_000].randomElement(using: &random) ?? 30

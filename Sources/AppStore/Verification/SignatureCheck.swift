@@ -46,8 +46,9 @@ enum SignatureCheck {
     /// for OpenSSL's own verification, whose word is final. It takes three times as long, and nearly all that a table
     /// does not accept, and most that comes under a header of its own, is forged: of these *doubtful* claims only the
     /// first `doubtfulMax` have it, and the others are not known.
+    /// - Parameter givingWay: called between parts of the work.
     static func verify(
-        _ claims: [SignatureClaim], doubtfulMax: Int, counts: SignatureCounts? = nil
+        _ claims: [SignatureClaim], doubtfulMax: Int, counts: SignatureCounts? = nil, givingWay: () -> Void = {}
     ) -> [Bool?] {
         var isGood = [Bool?](repeating: nil, count: claims.count)
         // Of a few tables the one is found sooner by comparing than by hashing.
@@ -61,9 +62,8 @@ enum SignatureCheck {
             }
         }
         for (table, places) in byTable {
-            for (place, accepted) in zip(places, table.accepts(places.map { claims[$0] })) where accepted {
-                isGood[place] = true
-            }
+            let accepted = table.accepts(places.map { claims[$0] }, givingWay: givingWay)
+            for (place, accepted) in zip(places, accepted) where accepted { isGood[place] = true }
         }
         let accepted = isGood.count { $0 == true }
         var judged = 0
@@ -75,6 +75,7 @@ enum SignatureCheck {
             }
             isGood[place] = verify(claim)
             judged += 1
+            givingWay()
         }
         counts?.add(byTable: accepted, byOpenSSL: judged)
         return isGood

@@ -49,12 +49,15 @@ final class SignatureTable: Sendable {
     }
 
     /// For each claim whether it was found good; `false` says nothing. All claims are by this table's key.
-    func accepts(_ claims: [SignatureClaim]) -> [Bool] {
+    /// - Parameter givingWay: called between parts of the work.
+    func accepts(_ claims: [SignatureClaim], givingWay: () -> Void = {}) -> [Bool] {
         var accepted = [Bool](repeating: false, count: claims.count)
         let batch = SignatureBatch(capacity: min(claims.count, SignatureTable.togetherMax))
         for (place, claim) in claims.enumerated() {
             batch.add(claim, place: place)
-            if batch.isFull { batch.check(key: key, into: &accepted) }
+            if !batch.isFull { continue }
+            batch.check(key: key, into: &accepted)
+            givingWay()
         }
         batch.check(key: key, into: &accepted)
         return accepted

@@ -42,13 +42,21 @@ public final class Verifier: Sendable {
     ///   - doubtfulMax: of how many doubtful signatures OpenSSL is asked: those that the tables of their keys do not
     ///     accept, and those under headers that no good one was under before. They take three times as long as others,
     ///     and nearly all of them are forged.
+    ///   - givingWay: called every one to three tenths of a millisecond; not while a new list of certificates is
+    ///     checked.
     package func verify(
-        _ batch: [SignedObject], now: Int64, newPathsMax: Int, doubtfulMax: Int = .max
+        _ batch: [SignedObject], now: Int64, newPathsMax: Int, doubtfulMax: Int = .max, givingWay: () -> Void = {}
     ) -> [Result<Verified, VerificationFailure>?] {
         var run = VerificationRun(
             chains: cache.withLock { $0 }, verifier: chainVerifier, paths: paths, newPathsMax: newPathsMax)
-        let preparations = batch.map { run.prepare($0) }
-        let isGood = SignatureCheck.verify(run.claims, doubtfulMax: doubtfulMax, counts: signatures)
+        var preparations: [Preparation] = []
+        preparations.reserveCapacity(batch.count)
+        for object in batch {
+            preparations.append(run.prepare(object))
+            if preparations.count.isMultiple(of: AppStoreLimits.preparationsBetweenGivingWay) { givingWay() }
+        }
+        let isGood = SignatureCheck.verify(
+            run.claims, doubtfulMax: doubtfulMax, counts: signatures, givingWay: givingWay)
         note(run.goodSignatures(isGood: isGood))
         let judge = Judge(app: app, now: now, isGood: isGood)
         return preparations.map { preparation in

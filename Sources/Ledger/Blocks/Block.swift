@@ -23,4 +23,14 @@ package struct Block: Sendable {
         self.position = position
         self.rows = rows
     }
+
+    /// Takes in what was decided right behind it: this block is then the one that both would be, had they been decided
+    /// together.
+    /// - Parameter later: the block behind this one, of the same term.
+    package mutating func join(_ later: Block) {
+        precondition(later.number == number + 1 && later.term == term, "block \(later.number) is not the next")
+        time = later.time
+        position = later.position
+        rows.append(later.rows)
+    }
 }

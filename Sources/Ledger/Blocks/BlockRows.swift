@@ -320,6 +320,40 @@ package struct BlockRows: Sendable {
             && entries.allSatisfy { $0.kind == .expiry || $0.kind == .holdExpiry }
     }
 
+    /// How many operations made it, about; those that are neither asked for under a key nor signed by Apple are few.
+    package var operationCount: Int {
+        requests.count + evidence.count + notifications.count + links.count + consents.count + calls.count
+            + statements.count
+    }
+
+    /// Adds what was decided behind it.
+    mutating func append(_ later: BlockRows) {
+        precondition(later.ledger == nil, "only the first block says whose books these are")
+        currencies += later.currencies
+        actors += later.actors
+        accounts += later.accounts
+        headers += later.headers
+        entries += later.entries
+        transfers += later.transfers
+        lots += later.lots
+        purchases += later.purchases
+        evidence += later.evidence
+        assignments += later.assignments
+        notifications += later.notifications
+        requests += later.requests
+        holds += later.holds
+        erasures += later.erasures
+        closedThrough = later.closedThrough ?? closedThrough
+        links += later.links
+        consents += later.consents
+        calls += later.calls
+        closings += later.closings
+        externals += later.externals
+        statements += later.statements
+        adjustments += later.adjustments
+        catalogs += later.catalogs
+    }
+
     /// How much of it there is, of the rows that an atomic may add.
     struct Extent {
         fileprivate var actors: Int
@@ -364,6 +398,13 @@ package struct LastNumbers: Hashable, Sendable {
     package var time: Timestamp = 0
 
     package init() {}
+
+    /// Whether it has every number that an earlier or the same position has.
+    package func hasReached(_ other: LastNumbers) -> Bool {
+        currency >= other.currency && actor >= other.actor && account >= other.account && header >= other.header
+            && entry >= other.entry && transfer >= other.transfer && evidence >= other.evidence
+            && assignment >= other.assignment && notification >= other.notification && request >= other.request
+    }
 }
 
 extension Digest {

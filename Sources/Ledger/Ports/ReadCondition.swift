@@ -8,7 +8,7 @@ package struct ReadCondition: Sendable {
 
     private let isWanted: @Sendable () -> Bool
 
-    /// - Parameter isWanted: may be called from any thread, some thousands of times a second.
+    /// - Parameter isWanted: may be called from any thread, some ten thousand times a second.
     package init(_ isWanted: @escaping @Sendable () -> Bool) { self.isWanted = isWanted }
 
     package var holds: Bool { isWanted() }

@@ -29,7 +29,10 @@ final class Readers: Sendable {
 
         init(_ name: String, threads: Int, niceness: Int32) throws {
             runningMax = max(threads - 1, 1)
-            self.threads = try WorkerPool(name, threads: threads) { beNicer(by: niceness) }
+            self.threads = try WorkerPool(name, threads: threads) {
+                beNicer(by: niceness)
+                TimeSlices.ofGivingWay.ask()
+            }
         }
 
         func submit(of tenant: Tenant, _ read: @escaping WorkerPool.Work) {
@@ -110,7 +113,8 @@ final class Readers: Sendable {
             guard isWanted() else { return }
             if monotonicNanoseconds() >= deadline { return done(.failure(.overloaded)) }
             let condition = ReadCondition {
-                isWanted() && !self.isStopped.load(ordering: .relaxed) && monotonicNanoseconds() < deadline
+                giveWay()
+                return isWanted() && !self.isStopped.load(ordering: .relaxed) && monotonicNanoseconds() < deadline
             }
             do {
                 let outcome = try ReadCondition.$current.withValue(condition) {

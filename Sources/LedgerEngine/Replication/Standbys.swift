@@ -66,15 +66,21 @@ package final class Standbys: Sendable {
         }
     }
 
+    /// A block was not safe in time: what those are told who wait for it.
+    struct Lack {
+        /// Of what the block adds: nobody knows yet what becomes of it.
+        let ofAdded: StoreError
+        /// Of what only saw the block.
+        let ofSeen: StoreError
+    }
+
     /// What waits for a block to be safe.
     private struct Held {
         var number: BlockNumber
         /// Called when it is, before `done`.
-        var safe: @Sendable () -> Void
+        var safe: (@Sendable () -> Void)?
         /// Called when it is, or when its time is over; `nil` once it was.
-        var done: (@Sendable (StoreError?) -> Void)?
-        /// What `done` is told when its time is over.
-        var failure: StoreError
+        var done: (@Sendable (Lack?) -> Void)?
         var deadline: UInt64
     }
 
@@ -254,31 +260,23 @@ package final class Standbys: Sendable {
         if let failure { throw failure }
     }
 
-    /// Calls `safe`, and then `done`, once a block is safe; where it is not in time, `done` with the failure then, and
-    /// `safe` once it is.
-    /// - Parameters:
-    ///   - number: the block; 0 for what waits only for what came before it.
-    ///   - adds: whether the block is that batch's own: then nobody knows yet what becomes of it.
+    /// Calls `safe`, and then `done`, once a block is safe; where it is not in time, `done` with that then, and `safe`
+    /// once it is.
+    /// - Parameter number: the block; 0 for what waits only for what came before it.
     func hold(
-        until number: BlockNumber, adds: Bool, safe: @escaping @Sendable () -> Void = {},
-        done: (@Sendable (StoreError?) -> Void)?
+        until number: BlockNumber, safe: (@Sendable () -> Void)? = nil, done: (@Sendable (Lack?) -> Void)? = nil
     ) {
         let mustWait = state.withLock { state in
             if state.required == 0 { return false }
-            let failure =
-                adds
-                ? StoreError(
-                    .unknown, "block \(number) is durable here, but fewer than \(state.required) standbys have it")
-                : lack(of: state)
             state.wanted = max(state.wanted, number)
             state.held.append(
                 Held(
-                    number: number, safe: safe, done: done, failure: failure,
+                    number: number, safe: safe, done: done,
                     deadline: monotonicNanoseconds() + requirement.timeoutMilliseconds * 1_000_000))
             return true
         }
         if mustWait { return state.wakeAll() }
-        safe()
+        safe?()
         done?(nil)
     }
 
@@ -286,10 +284,12 @@ package final class Standbys: Sendable {
     /// - Throws: ``StoreError`` where it is not in time.
     func await(_ number: BlockNumber) throws(StoreError) {
         let failure = Monitor<StoreError??>(nil)
-        hold(until: number, adds: false) { error in
-            failure.withLock { $0 = .some(error) }
-            failure.wakeAll()
-        }
+        hold(
+            until: number,
+            done: { lack in
+                failure.withLock { $0 = .some(lack?.ofSeen) }
+                failure.wakeAll()
+            })
         if let failure = failure.wait({ $0 }) { throw failure }
     }
 
@@ -305,7 +305,7 @@ package final class Standbys: Sendable {
 
     private enum Step {
         case hand(Held)
-        case fail(@Sendable (StoreError?) -> Void, StoreError)
+        case fail(@Sendable (Lack?) -> Void, Lack)
         case say(LedgerEvent)
         case end
     }
@@ -314,9 +314,9 @@ package final class Standbys: Sendable {
         while true {
             switch state.waitOrUntil({ next(&$0) }) {
             case .hand(let held):
-                held.safe()
+                held.safe?()
                 held.done?(nil)
-            case .fail(let done, let failure): done(failure)
+            case .fail(let done, let lack): done(lack)
             case .say(let event): report(event)
             case .end: return
             }
@@ -345,9 +345,12 @@ package final class Standbys: Sendable {
                         connected: state.members.values.filter { !$0.sessions.isEmpty }.count)))
         }
         guard state.isLacking || state.isStopped else { return .waitUntil(state.held[place].deadline) }
-        let failure = state.held[place].failure
-        // What adds nothing has nothing to hand on either.
-        if failure.kind == .unknown { state.held[place].done = nil } else { state.held.remove(at: place) }
-        return .ready(.fail(done, failure))
+        let number = state.held[place].number
+        let lack = Lack(
+            ofAdded: StoreError(
+                .unknown, "block \(number) is durable here, but fewer than \(state.required) standbys have it"),
+            ofSeen: lack(of: state))
+        if state.held[place].safe != nil { state.held[place].done = nil } else { state.held.remove(at: place) }
+        return .ready(.fail(done, lack))
     }
 }

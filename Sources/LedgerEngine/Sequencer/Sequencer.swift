@@ -55,7 +55,7 @@ final class Sequencer: Sendable {
         self.limits = limits
         self.now = now
         self.report = report
-        writer = try WorkerPool("ledger-write", threads: 1, prepare: askForShortSlices)
+        writer = try WorkerPool("ledger-write", threads: 1, prepare: TimeSlices.ofWriting.ask)
     }
 
     /// Takes over operations, of which only the last may be a read. Their answers are delivered to the lane in order.
@@ -114,14 +114,14 @@ final class Sequencer: Sendable {
     static func verifiers(_ limits: EngineLimits) throws -> WorkerPool {
         try WorkerPool("ledger-verify", threads: limits.verifierThreads) {
             beNicer(by: limits.verifierNiceness)
-            askForShortSlices()
+            TimeSlices.ofVerifying.ask()
         }
     }
 
     /// Verifies chunk by chunk until nothing is left.
     private func verify() {
-        var hasShortSlices = true
-        defer { if !hasShortSlices { askForShortSlices() } }
+        var slices = TimeSlices.ofVerifying
+        defer { if slices != .ofVerifying { TimeSlices.ofVerifying.ask() } }
         var done: SequencerQueues.Chunk?
         while true {
             let next = update { queues in
@@ -130,17 +130,19 @@ final class Sequencer: Sendable {
             }
             guard var chunk = next else { return }
             // While one thread is at what was put aside, another that verifies what others wait for goes first.
-            if chunk.isPostponed == hasShortSlices {
-                hasShortSlices = !chunk.isPostponed
-                if hasShortSlices { askForShortSlices() } else { askForUsualSlices() }
+            let wanted = chunk.isPostponed ? TimeSlices.ofGivingWay : .ofVerifying
+            if slices != wanted {
+                slices = wanted
+                slices.ask()
             }
-            verify(&chunk)
+            verify(&chunk, givingWay: giveWay)
             done = chunk
         }
     }
 
     /// Puts the verdicts on a chunk's JWS in their places; what has no verdict yet is postponed.
-    private func verify(_ chunk: inout SequencerQueues.Chunk) {
+    /// - Parameter givingWay: called now and then; the writer's thread gives way to nobody.
+    private func verify(_ chunk: inout SequencerQueues.Chunk, givingWay: () -> Void = {}) {
         var objects: [SignedObject] = []
         for submission in chunk.submissions where submission.signedCount > 0 {
             for case .signed(let object, _, _) in submission.operations { objects.append(object) }
@@ -150,7 +152,8 @@ final class Sequencer: Sendable {
         // not be refused because the ledger was idle for long.
         var verdicts = verifier.verify(
             objects, now: now(), newPathsMax: chunk.isPostponed ? limits.newPathsPerTurnMax : 0,
-            doubtfulMax: chunk.isPostponed ? limits.doubtfulPerTurnMax : limits.doubtfulPerChunkMax)[...]
+            doubtfulMax: chunk.isPostponed ? limits.doubtfulPerTurnMax : limits.doubtfulPerChunkMax,
+            givingWay: givingWay)[...]
         for index in chunk.submissions.indices {
             chunk.submissions[index].settle {
                 guard let verdict = verdicts.popFirst() else { preconditionFailure("a JWS was passed over") }
@@ -209,14 +212,14 @@ final class Sequencer: Sendable {
             }
             decided.nanoseconds = monotonicNanoseconds() - begin
             decided.work = (decisions.reduce(0) { $0 + $1.count }, coreNanoseconds() - coreBegin)
-            if figures.recentAppends != nil { decided.position = books.position }
+            if figures.recentAppends != nil && !books.rows.isEmpty { decided.position = books.position }
             part.withLock { $0 = decided }
             // While nothing can be made durable, what reads found due is in no block.
             return (decisions, lastEntry: fault == nil ? books.position.entry : durable)
         } done: { [self] decided in
-            let (durableAt, coreBegin) = (monotonicNanoseconds(), coreNanoseconds())
+            let coreBegin = coreNanoseconds()
             let (batch, deciding, decidedWork) = part.withLock { ($0.submissions, $0.nanoseconds, $0.work) }
-            var work = SequencerQueues.CommitWork(deciding: deciding, durableAt: durableAt)
+            var work = SequencerQueues.CommitWork()
             let trace = figures.recentAppends.map { commitTrace(part, since: begin, decided, $0) }
             switch decided {
             case .success(let (decisions, lastEntry)):
@@ -276,7 +279,7 @@ final class Sequencer: Sendable {
         return CommitTrace(
             begin: begin, decided: begin + part.nanoseconds, end: monotonicNanoseconds(),
             requests: part.submissions.reduce(0) { $0 + $1.operations.count }, isDone: isDone,
-            append: part.position.flatMap { appends.take(at: $0, since: begin) })
+            append: part.position.flatMap { appends.block(of: $0, since: begin) })
     }
 
     private func promote() -> Answer {

@@ -27,10 +27,6 @@ struct SequencerQueues {
     struct CommitWork {
         /// How many of its operations were decided; 0 where it failed.
         var operations = 0
-        /// The nanoseconds from its beginning until it was decided.
-        var deciding: UInt64 = 0
-        /// When it was durable.
-        var durableAt: UInt64
         /// The nanoseconds of a core for which it was decided and its answers were handed out.
         var core: UInt64 = 0
     }
@@ -126,10 +122,6 @@ struct SequencerQueues {
     private var isWriting = false
     /// When the batches were begun that are not delivered yet.
     private var undelivered: Deque<UInt64> = []
-    /// When the last one was delivered, and how long it took to be durable once it was decided and the one before it
-    /// was delivered.
-    private var lastDelivery: UInt64 = 0
-    private var commitNanoseconds: UInt64 = 0
     /// The work of the last batches: each counts for three fourths of the one behind it. Operations are in sixteenths,
     /// so that few of them are not rounded away.
     private var lately: (operations: UInt64, core: UInt64) = (0, 0)
@@ -391,20 +383,17 @@ struct SequencerQueues {
     @discardableResult
     mutating func delivered(_ work: CommitWork) -> UInt64 {
         guard let begin = undelivered.popFirst() else { preconditionFailure("no batch was begun") }
-        commitNanoseconds = work.durableAt - min(max(begin + work.deciding, lastDelivery), work.durableAt)
         lately.operations = lately.operations * 3 / 4 + UInt64(work.operations) * 16
         lately.core = lately.core * 3 / 4 + work.core
-        lastDelivery = now()
-        return lastDelivery - begin
+        return now() - begin
     }
 
     /// As many as are decided and answered within the time that a token that asks for little may wait for others. What
     /// they take differs much: a player may have to be read from the tables, and a read is begun where it is answered.
     private var operationsPerSharedCommit: Int {
         let each = max(lately.core * 16 / max(lately.operations, 1), limits.operationNanosecondsMin)
-        let time = max(limits.sharedCommitNanoseconds, commitNanoseconds / limits.sharedCommitPartOfSync)
-        let most = min(limits.operationsPerSharedCommitMax, limits.operationsPerCommitMax)
-        return min(max(Int(time / each), limits.operationsPerSharedCommitMin), most)
+        let most = max(Int(limits.sharedCommitNanoseconds / each), limits.operationsPerSharedCommitMin)
+        return min(most, limits.operationsPerCommitMax)
     }
 
     /// No more than half of everything that is here: while that is committed the rest is verified, and while the rest

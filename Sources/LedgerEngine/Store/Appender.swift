@@ -1,9 +1,13 @@
 import Ledger
 
-/// Makes decided batches durable, one after the other in the order in which they were decided: encodes each as a block
-/// after the one before, hashes it, appends it to the log, has the names erased that it says are, and tells whoever
-/// waits, once as many standbys as are required have it too. A name that cannot be erased, because the block that has
-/// it is damaged, is owed: its requests are told that, and appending goes on.
+/// Makes decided batches durable, in the order in which they were decided: encodes what they add as a block after the
+/// one before, hashes it, appends it to the log, has the names erased that it says are, and tells whoever waits, once
+/// as many standbys as are required have it too. A name that cannot be erased, because the block that has it is
+/// damaged, is owed: its requests are told that, and appending goes on.
+///
+/// Batches that are decided while the log is busy become one block: they wait for the append that is under way and for
+/// their own, however many they are (*group commit*), up to the bounds of a block. A block's append takes little longer
+/// for what joins it.
 ///
 /// States: *good*; *failed* (an append threw: that batch and all that were decided after it are told so); *reading*
 /// (all of those are told, and whoever decides knows only what is durable: batches that add nothing are done, until
@@ -11,14 +15,15 @@ import Ledger
 /// and ``advance(to:)`` says that there are more.
 ///
 /// A batch that adds nothing is done when the log has confirmed, after it was decided, that this writer leads still:
-/// asked once for all batches that are worked off together, and not at all behind one of them that was appended.
+/// asked once for all that are worked off together, and not at all behind a block of them that was appended.
 ///
 /// A lone batch is appended by the thread that decided it, which has nothing else to do; with more behind it the
 /// appender's own thread does it, and the next is decided meanwhile.
 final class Appender: Sendable {
     /// A batch that was decided.
     struct Batch: Sendable {
-        /// What it adds; `nil` where it adds nothing, and only waits for the batches before it.
+        /// What it adds, as the block after the last one of which anything was decided; `nil` where it adds nothing,
+        /// and only waits for the batches before it.
         var block: Block?
         /// Where the names stand that it erases.
         var places = NamePlaces()
@@ -26,11 +31,44 @@ final class Appender: Sendable {
         var done: @Sendable (StoreError?) -> Void
     }
 
+    /// What one append makes durable: a block, and the batches that are part of it or wait for it; or, without a block,
+    /// batches that add nothing.
+    private struct Append {
+        var block: Block?
+        var places: NamePlaces
+        /// In the order in which they were decided.
+        var batches: [(adds: Bool, done: @Sendable (StoreError?) -> Void)]
+
+        init(_ batch: Batch) {
+            block = batch.block
+            places = batch.places
+            batches = [(batch.block != nil, batch.done)]
+        }
+
+        /// Whether a batch may become part of it, or wait for it.
+        func isOpen(to batch: Batch, _ limits: EngineLimits) -> Bool {
+            if batches.count >= limits.batchesPerBlockMax { return false }
+            guard let later = batch.block?.rows else { return true }
+            // A batch that adds nothing is not to wait for a block that is decided behind it.
+            guard let rows = block?.rows else { return false }
+            // A block's catalog is that of all of it; and where the names stand that a block erases was looked up for
+            // one batch.
+            return later.catalogs.isEmpty && rows.erasures.isEmpty && later.erasures.isEmpty
+                && rows.transfers.count + later.transfers.count <= limits.transfersPerCommitMax
+                && rows.operationCount + later.operationCount <= limits.operationsPerCommitWorthwhile
+        }
+
+        mutating func join(_ batch: Batch) {
+            batches.append((batch.block != nil, batch.done))
+            if let later = batch.block { block?.join(later) }
+        }
+    }
+
     private struct State {
-        var waiting: [Batch] = []
-        /// Batches that are not done yet.
+        var waiting: [Append] = []
+        /// Appends that are not done yet.
         var unfinished = 0
-        /// Those of them that are not durable here yet.
+        /// Blocks of them that are not durable here yet.
         var undurable = 0
         /// Threads that wait until there are fewer of them.
         var waiters = 0
@@ -42,13 +80,24 @@ final class Appender: Sendable {
         var failure: LogError?
         /// Whether nobody decides any more on what was lost with the failure.
         var isReading = false
+
+        /// - Returns: the block with which a batch becomes durable, and whether that waited already.
+        mutating func add(_ batch: Batch, _ limits: EngineLimits) -> (BlockNumber?, isJoined: Bool) {
+            if let last = waiting.indices.last, waiting[last].isOpen(to: batch, limits) {
+                waiting[last].join(batch)
+                return (waiting[last].block?.number, true)
+            }
+            waiting.append(Append(batch))
+            unfinished += 1
+            if batch.block != nil { undurable += 1 }
+            return (batch.block?.number, false)
+        }
     }
 
     private let log: any BlockLog
     private let hash: HashFunction
     private let figures: EngineFigures
-    private let batchesMax: Int
-    private let batchesHeldMax: Int
+    private let limits: EngineLimits
     private let standbys: Standbys
     private let state: Monitor<State>
     /// What the requests of a batch are told that an append, or a confirmation, kept from being done.
@@ -71,8 +120,7 @@ final class Appender: Sendable {
         self.hash = hash
         self.figures = figures
         self.standbys = standbys
-        batchesMax = limits.batchesAheadMax
-        batchesHeldMax = limits.batchesAheadMax + limits.batchesHeldMax
+        self.limits = limits
         self.owed = owed
         self.appended = appended
         state = Monitor(State(head: head, failure: failure, isReading: failure != nil))
@@ -86,7 +134,14 @@ final class Appender: Sendable {
     var failure: LogError? { state.withLock { $0.failure } }
 
     /// Waits until another batch may be decided.
-    func awaitRoom() { wait { $0.undurable < batchesMax && $0.unfinished < batchesHeldMax } }
+    func awaitRoom() {
+        let unfinishedMax = limits.blocksAheadMax + limits.blocksHeldMax
+        wait { state in
+            // Between two blocks there may be batches that add nothing.
+            state.undurable < limits.blocksAheadMax && state.waiting.count < 2 * limits.blocksAheadMax
+                && state.unfinished < unfinishedMax
+        }
+    }
 
     /// Waits until every batch is done.
     func awaitIdle() { wait { $0.unfinished == 0 } }
@@ -115,16 +170,22 @@ final class Appender: Sendable {
 
     /// Takes a batch over.
     /// - Parameter isLast: whether the calling thread has nothing else to do than to append it.
-    func submit(_ batch: Batch, isLast: Bool) {
-        let isOurs = state.withLock { state in
-            state.waiting.append(batch)
-            state.unfinished += 1
-            state.undurable += 1
-            guard isLast, !state.isBusy, state.waiting.count == 1 else { return false }
-            state.isBusy = true
-            return true
+    /// - Returns: the block with which it becomes durable: its own, or the one before, which has what it adds then;
+    ///   `nil` where it waits for none.
+    @discardableResult
+    func submit(_ batch: Batch, isLast: Bool) -> BlockNumber? {
+        let (block, isJoined, isOurs) = state.withLock { state in
+            let (block, isJoined) = state.add(batch, limits)
+            let isOurs = isLast && !isJoined && !state.isBusy && state.waiting.count == 1
+            if isOurs { state.isBusy = true }
+            return (block, isJoined, isOurs)
         }
-        if isOurs { work() } else { state.wakeAll() }
+        if isOurs {
+            work()
+        } else if !isJoined {
+            state.wakeAll()
+        }
+        return block
     }
 
     /// Waits until all that was decided before a failure is told so. From now on only what is durable is known.
@@ -177,7 +238,7 @@ final class Appender: Sendable {
 
     /// The appender's own thread.
     private func serve() {
-        askForShortSlices()
+        TimeSlices.ofWriting.ask()
         while true {
             let mayWork: Bool = state.wait { state in
                 if !state.waiting.isEmpty && !state.isBusy {
@@ -193,50 +254,59 @@ final class Appender: Sendable {
 
     /// Works off what waits. Whoever calls it has made itself the one that is busy.
     private func work() {
-        while true {
-            let batches = state.withLock { state -> [Batch] in
-                defer { state.waiting = [] }
-                if state.waiting.isEmpty { state.isBusy = false }
-                return state.waiting
-            }
-            if batches.isEmpty { return }
-            var isConfirmed = false
-            for batch in batches { settle(batch, &isConfirmed) }
+        while let append = takeFirst() { settle(append) }
+    }
+
+    /// Takes what nothing joins any more; where nothing waits, nobody is busy from then on.
+    private func takeFirst() -> Append? {
+        state.withLock { state in
+            state.isBusy = !state.waiting.isEmpty
+            return state.waiting.isEmpty ? nil : state.waiting.removeFirst()
         }
     }
 
-    /// Makes a batch durable, and has it done when what it saw is safe, or at once in its order where something kept
-    /// it from being durable.
-    /// - Parameter isConfirmed: whether it is known that this writer led when all these batches had been decided.
-    private func settle(_ batch: Batch, _ isConfirmed: inout Bool) {
+    /// Makes batches durable, and has them done when what they saw is safe, or at once in their order where something
+    /// kept them from being durable.
+    private func settle(_ append: Append) {
         let (head, failed, isReading) = state.withLock { ($0.head, $0.failure != nil, $0.isReading) }
-        var failure: StoreError?
+        /// What kept batches from being done: those that add something, and the others.
+        var failure: (adding: StoreError?, other: StoreError?)
         var appended: SealedBlock?
-        if let block = batch.block, !failed {
+        if failed && (append.block != nil || !isReading) {
+            // What they saw may never have been durable.
+            let lost = StoreError("a block before it was not appended")
+            failure = (lost, lost)
+        } else if let block = append.block {
             do throws(StoreError) {
-                (appended, failure) = try append(block, batch.places, after: head)
-                isConfirmed = true
+                (appended, failure.adding) = try self.append(block, append.places, after: head)
             } catch {
-                failure = error
+                failure = (error, StoreError("a block before it was not appended"))
             }
-        } else if failed && (batch.block != nil || !isReading) {
-            // What it saw may never have been durable.
-            failure = StoreError("a block before it was not appended")
-        } else if !failed && !isConfirmed {
+        } else if !failed {
             do throws(LogError) {
                 try log.confirmLead()
-                isConfirmed = true
             } catch {
                 state.withLock { $0.failure = error }
-                failure = told(error, false)
+                failure.other = told(error, false)
             }
         }
-        lessen { $0.undurable -= 1 }
-        let seen = appended?.number ?? head.number
-        standbys.hold(until: failure == nil || appended != nil ? seen : 0, adds: appended != nil) { [self, appended] in
-            if let appended { self.appended(appended) }
-        } done: { [self, failure] error in
-            batch.done(failure ?? error)
+        if append.block != nil { lessen { $0.undurable -= 1 } }
+        hand(append, appended, seen: appended?.number ?? head.number, failure)
+    }
+
+    /// Has batches done, in their order, once what they saw is safe; at once behind those before them where something
+    /// kept them from being durable.
+    private func hand(
+        _ append: Append, _ appended: SealedBlock?, seen: BlockNumber,
+        _ failure: (adding: StoreError?, other: StoreError?)
+    ) {
+        let isDurable = appended != nil || failure.other == nil
+        let safe = appended.map { block in { @Sendable [self] in self.appended(block) } }
+        standbys.hold(until: isDurable ? seen : 0, safe: safe) { [self] lack in
+            for batch in append.batches {
+                let lack = batch.adds && appended != nil ? lack?.ofAdded : lack?.ofSeen
+                batch.done((batch.adds ? failure.adding : failure.other) ?? lack)
+            }
             lessen { $0.unfinished -= 1 }
         }
     }

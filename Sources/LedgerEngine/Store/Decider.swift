@@ -1,6 +1,7 @@
 import Ledger
 
-/// The books in memory: decides batches on them, and makes a block of what each batch adds.
+/// The books in memory: decides batches on them, and makes a block of what each batch adds, which may become part of
+/// the one before.
 ///
 /// They know the head of the chain: what the projection does not have yet is here (``Unprojected``), the rest is loaded
 /// when a batch needs it, and players stay in memory up to a bound (``PlayerCache``).
@@ -28,7 +29,7 @@ struct Decider {
     private var editionNumber: Int
     private var unprojected = Unprojected(projected: LastNumbers())
     private var cache: PlayerCache
-    /// The last block that was decided, and its time.
+    /// The last block of which anything was decided, and its time.
     private(set) var decided: BlockNumber = 0
     private var time: Timestamp = 0
 
@@ -94,8 +95,8 @@ struct Decider {
     ///   - failure: why nothing can be appended, if nothing can. Then what a batch adds is dropped, and the books with
     ///     it, and the batch fails; but one that only found something due is answered: that stays due.
     ///   - damaged: told what of the projection does not fit.
-    /// - Returns: what `decide` gave; the block, `nil` where the batch adds nothing; and where the names stand that it
-    ///   erases.
+    /// - Returns: what `decide` gave; the block that it would be alone, `nil` where the batch adds nothing; and where
+    ///   the names stand that it erases. Which block it became part of, ``note(decidedOf:)`` is told.
     /// - Throws: ``StoreError``: nothing was decided.
     mutating func decide<Result>(
         _ needs: Needs, each: () -> [Needs], term: Term, projected: BlockNumber, failure: LogError?,
@@ -136,17 +137,23 @@ struct Decider {
             if rows.isOnlyWhatFellDue { return (result, nil, places) }
             throw StoreError(behind: failure)
         }
-        decided += 1
         time = max(time, books.latestTime(now()))
         let block = Block(
-            number: decided, term: term, time: time, previous: .zero, position: books.position, rows: rows)
+            number: decided + 1, term: term, time: time, previous: .zero, position: books.position, rows: rows)
         unprojected.add(closers: books.takeClosers())
         unprojected.add(changed: books.takeChangedAccounts())
         cache.add(lots: rows.lots.count)
         forgetLoaded(&books, rows)
-        unprojected.turn(after: decided, of: &books)
         self.books = consume books
         return (result, block, places)
+    }
+
+    /// All that was decided is of blocks up to this one.
+    mutating func note(decidedOf block: BlockNumber) {
+        guard var books = books.take() else { return }
+        decided = block
+        unprojected.turn(after: block, of: &books)
+        self.books = consume books
     }
 
     /// - Returns: whether it is another than before.

@@ -65,11 +65,12 @@ final class LeadingBatches {
                 needs, each: each, term: leader.term, projected: tables.projector.projected,
                 failure: appender.failure, damaged: noteDamage, decide)
             figures.decision.note(monotonicNanoseconds() - begin)
-            if block?.rows.erasures.isEmpty == false { erasures = block?.number }
-            appender.submit(
+            let number = appender.submit(
                 Appender.Batch(block: block, places: places) { failure in
                     done(failure.map { .failure($0) } ?? .success(result))
                 }, isLast: isLast)
+            if let number { decider.note(decidedOf: number) }
+            if block?.rows.erasures.isEmpty == false { erasures = number }
         } catch {
             noteDamage(error)
             // Nothing was decided; but what was decided before is answered first.
@@ -160,9 +161,7 @@ final class LeadingBatches {
             after: appender.head.number, through: head.number, bytesMax: limits.projectionStepBytes
         ) { missing += $0 }
         for block in missing {
-            standbys.hold(
-                until: block.number, adds: false, safe: { [projector = tables.projector] in projector.add(block) },
-                done: nil)
+            standbys.hold(until: block.number, safe: { [projector = tables.projector] in projector.add(block) })
         }
     }
 

@@ -151,6 +151,7 @@ final class Projector: Sendable {
 
     private func serve() {
         beNicer(by: limits.projectorNiceness)
+        TimeSlices.ofGivingWay.ask()
         while let step = state.waitOrUntil({ nextStep(&$0) }) {
             do throws(StoreError) {
                 try apply(step)

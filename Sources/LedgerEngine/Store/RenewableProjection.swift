@@ -108,6 +108,7 @@ final class RenewableProjection: Projection {
 
     private func makeAnew() {
         beNicer(by: limits.renewalNiceness)
+        TimeSlices.ofGivingWay.ask()
         while true {
             var wait = limits.renewalRetryMilliseconds
             do {

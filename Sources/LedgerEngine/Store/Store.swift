@@ -13,7 +13,7 @@ package protocol Store: AnyObject, Sendable {
     func fault() -> StoreError?
 
     /// Runs one batch: has what `needs` names in the books, lets `decide` decide on them, and makes everything that it
-    /// added durable as one block. A batch that adds nothing writes nothing.
+    /// added durable as one block, or as part of one. A batch that adds nothing writes nothing.
     ///
     /// Called from one thread at a time, and may block. It may return before the block is durable, so that the next
     /// batch is decided meanwhile; `done` is then called from another thread. Batches are done in the order in which

@@ -9,7 +9,8 @@ import Ledger
 /// projection.
 struct Unprojected {
     private struct Generation: Sendable {
-        /// The last block of which it has records, and the last numbers up to there.
+        /// The last block of which it has records, and the last numbers when it was begun: more may have become part of
+        /// that block since.
         var block: BlockNumber
         var position: LastNumbers
         var records: Books.Records
@@ -38,7 +39,7 @@ struct Unprojected {
     private var closers: [PlayerID] = []
     /// Players of whom something changed since then that no transfer tells.
     private var changed: Set<PlayerID> = []
-    /// The last numbers that the projection has.
+    /// The last numbers that the projection has at least.
     private(set) var projected: LastNumbers
     /// Where generations are given back to memory, so that nobody waits for it.
     private static let bin = DispatchQueue(label: "ledger.forgotten", qos: .utility)

@@ -33,18 +33,35 @@ func beNicer(by niceness: Int32) {
     _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, niceness)
 }
 
-/// Has the calling thread, which clients wait for and which works for a short time at once, run soon where others keep
-/// its core busy: the scheduler lets a thread with short slices in before the slice of another is over.
-/// Where the system refuses, or knows no such slices (Linux before 6.12), everything goes on, only later.
-package func askForShortSlices() {
-    if SimulatedMachines.current != nil { return }
-    _ = ledger_ask_for_slices(EngineLimits.answeringSliceNanoseconds)
+/// A thread's time slices. The scheduler lets a thread that wakes in before the slice of another is over where its own
+/// are shorter, so that it runs soon although others keep its core busy; where they are as long it may wait for the
+/// scheduler's next tick. So threads that work for a short time at once, and for which more wait, have shorter ones.
+package enum TimeSlices: UInt64 {
+    /// The thread that decides, and that which appends: the shortest that Linux gives (sched(7): 0.1 ms).
+    case ofWriting = 100_000
+    /// Event loops.
+    case ofAnswering = 200_000
+    /// Threads that verify what was not put aside.
+    case ofVerifying = 300_000
+    /// Threads that give way (``giveWay()``), which costs them the rest of the slice: those that read or apply blocks,
+    /// and those that verify what was put aside.
+    case ofGivingWay = 500_000
+
+    /// Has the calling thread have such slices. Where the system refuses, or knows no such slices (Linux before 6.12),
+    /// everything goes on, only later.
+    package func ask() {
+        if SimulatedMachines.current != nil { return }
+        _ = ledger_ask_for_slices(rawValue)
+    }
 }
 
-/// Has the calling thread do without short slices: those that have them come before it.
-func askForUsualSlices() {
-    if SimulatedMachines.current != nil { return }
-    _ = ledger_ask_for_slices(0)
+/// Lets threads go first that wait for this core. Nice threads ask for that every 0.1 – 0.3 ms while they compute.
+///
+/// The scheduler lets a thread with short slices in when it wakes, unless it has just had more than its share. Then it
+/// looks again only with its next tick (every 4 ms where the kernel has 250 a second), however nice the one is that
+/// computes. Here it looks at once.
+func giveWay() {
+    if SimulatedMachines.current == nil { sched_yield() }
 }
 
 /// A thread of the engine's own, which runs until its body returns.

@@ -11,7 +11,7 @@ package final class CommitTrace: Sendable {
     package let requests: Int
     /// Whether its requests have their answers, and not why it failed.
     package let isDone: Bool
-    /// Of its block; `nil` where it added nothing.
+    /// Of the block that it is part of; `nil` where it added nothing.
     package let append: AppendTrace?
 
     package init(begin: UInt64, decided: UInt64, end: UInt64, requests: Int, isDone: Bool, append: AppendTrace?) {
@@ -43,11 +43,10 @@ package struct AppendTrace: Sendable, Equatable {
     }
 }
 
-/// The blocks that were appended last, until who decided them takes that: the log's thread and the sequencer know a
+/// The blocks that were appended last, for those who decided what is in them: the log's thread and the sequencer know a
 /// block by the numbers behind which it ends.
 final class RecentAppends: Sendable {
-    /// Twice the batches that may be under way (``EngineLimits/batchesAheadMax``, ``EngineLimits/batchesHeldMax``):
-    /// what nobody takes, as the block with which a term begins, goes.
+    /// Twice the blocks that may be under way (``EngineLimits/blocksAheadMax``, ``EngineLimits/blocksHeldMax``).
     private static let countMax = 32
 
     private let appends = Mutex<[(position: LastNumbers, append: AppendTrace)]>([])
@@ -60,10 +59,9 @@ final class RecentAppends: Sendable {
     }
 
     /// The block of a batch that ends at `position` and was taken at `begin`; `nil` where it has none.
-    func take(at position: LastNumbers, since begin: UInt64) -> AppendTrace? {
+    func block(of position: LastNumbers, since begin: UInt64) -> AppendTrace? {
         appends.withLock { appends in
-            let place = appends.firstIndex { $0.position == position && $0.append.begin >= begin }
-            return place.map { appends.remove(at: $0).append }
+            appends.first { $0.append.begin >= begin && $0.position.hasReached(position) }?.append
         }
     }
 }
