@@ -122,6 +122,9 @@ package struct EngineLimits: Sendable {
     package var verifierThreads = 2
     /// Operations that pass through the stages together; what is longer is cut. Bounds a chunk and a batch exactly.
     package var operationsPerSubmissionMax = 64
+    /// Operations as which the erasure of a name counts, so that a commit has few and whoever asks pays for them: it is
+    /// some four syncs of its own, and nothing is decided behind it before the tables have it.
+    package var operationsPerErasure = 1_024
     /// How long a request may wait until it is carried out. One that has waited longer is answered `overloaded` when
     /// its turn comes: half of the time that a client waits by itself (``LedgerClient``), so that there is time to send
     /// it again, and the ledger does not work for clients that have gone.

@@ -130,6 +130,37 @@ import Testing
         try bench.engine.close()
     }
 
+    /// All others wait while a name is erased.
+    @Test func aNameIsErasedInABatchOfItsOwnHoweverManyAreSentAtOnce() async throws {
+        let bench = try Bench()
+        for number in 0..<10 { _ = try bench.ask(.grant("g\(number)", "player-\(number)", 1)) }
+        let before = bench.log.blocks.count
+        let ledger = try RunningLedger(
+            store: bench.engine, verifier: try SandboxApp().verifier, now: { Bench.now }, report: { _ in })
+        let outcomes = Monitor<[Answer]>([])
+        let session = ledger.session(outlet: .queue()) { answers in outcomes.withLock { $0 += answers } }
+        session.submit(
+            (0..<10).flatMap { number in
+                [
+                    LedgerOperation.command(.spend("s\(number)", "player-\(number)", 1)),
+                    .command(.forget(AccountName("player-\(number)")!)),
+                ]
+            })
+        #expect(try eventually { outcomes.withLock { $0.count } == 20 })
+        let kinds = outcomes.withLock { $0 }.map { answer in
+            switch answer {
+            case .success(.spend): "spend"
+            case .success(.forgotten(true)): "forgotten"
+            default: "\(answer)"
+            }
+        }
+        #expect(kinds == (0..<10).flatMap { _ in ["spend", "forgotten"] })
+        let blocks = try bench.log.blocks[before...].map { try Block(opening: $0, checks: .hashes(Workload.hash)) }
+        #expect(blocks.count { $0.rows.erasures.count == 1 } == 10)
+        session.close()
+        try await ledger.stop()
+    }
+
     @Test func whatStandbysLackInTimeIsInDoubtForWhoAddsAndNotForWhoReads() throws {
         let standbys = try Standbys(Standbys.Requirement(count: 1, timeoutMilliseconds: 50))
         let bench = try Bench(standbys: standbys)

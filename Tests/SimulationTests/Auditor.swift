@@ -27,6 +27,11 @@ enum Ask {
         return false
     }
 
+    var endsSubmission: Bool {
+        if case .forget = self { return true }
+        return isQuery
+    }
+
     func operation(by actor: String) -> LedgerOperation {
         switch self {
         case .probe(let account): .command(.balance(account: account, currency: nil))

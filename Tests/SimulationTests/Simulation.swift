@@ -235,7 +235,8 @@ final class Simulation: @unchecked Sendable {
         for ask in list {
             if begins { all.append(.probe(connection.probe)) }
             all.append(ask)
-            begins = ask.isQuery
+            // Behind these the ledger may take the rest with another batch.
+            begins = ask.endsSubmission
         }
         connection.unanswered += all
         connection.undecided += all

@@ -43,6 +43,11 @@ extension LedgerOperation {
         if case .query(let query) = self { .query(query.withoutWait) } else { self }
     }
 
+    /// Whether it erases a name.
+    var isErasure: Bool {
+        if case .command(.forget, _) = self { true } else { false }
+    }
+
     var isPromotion: Bool {
         switch self {
         case .promote: true

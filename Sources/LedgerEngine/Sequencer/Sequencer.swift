@@ -67,17 +67,10 @@ final class Sequencer: Sendable {
         _ operations: [LedgerOperation], from lane: Lane, of tenant: Tenant, deadline: UInt64 = .max,
         readEnded: (@Sendable (Query?) -> Void)? = nil
     ) {
-        var submissions: [Submission] = []
-        var rest = operations[...]
-        while rest.count > limits.operationsPerSubmissionMax {
-            let first = Array(rest.prefix(limits.operationsPerSubmissionMax))
-            submissions.append(Submission(lane: lane, tenant: tenant, operations: first, deadline: deadline))
-            rest = rest.dropFirst(limits.operationsPerSubmissionMax)
-        }
-        if !rest.isEmpty {
-            submissions.append(
-                Submission(
-                    lane: lane, tenant: tenant, operations: Array(rest), deadline: deadline, readEnded: readEnded))
+        let submissions = Submission.parts(of: operations, limits).map { part in
+            Submission(
+                lane: lane, tenant: tenant, operations: Array(part), deadline: deadline,
+                readEnded: part.endIndex == operations.endIndex ? readEnded : nil)
         }
         update { $0.add(submissions) }
     }

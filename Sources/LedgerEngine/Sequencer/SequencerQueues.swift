@@ -149,7 +149,7 @@ struct SequencerQueues {
         postponed = FairQueue(
             lane: { $0.postponed }, tenant: { $0.queues[place].postponed }, cost: { max($0.signedCount, 1) })
         verified = FairQueue(
-            lane: { $0.verified }, tenant: { $0.queues[place].verified }, cost: { $0.operations.count })
+            lane: { $0.verified }, tenant: { $0.queues[place].verified }, cost: { $0.cost(limits) })
     }
 
     /// Operations that wait, or are being verified, but for those that were put aside.
@@ -401,10 +401,11 @@ struct SequencerQueues {
     private mutating func takeBatch() -> [Submission] {
         let largest = now() < sharedUntil ? operationsPerSharedCommit : limits.operationsPerCommitMax
         let most = min(max(limits.operationsPerCommitMin, operationCount / 2), largest)
-        var count = 0
+        var (count, cost) = (0, 0)
         var batch: [Submission] = []
-        while let next = verified.first(), batch.isEmpty || count + next.operations.count <= most {
+        while let next = verified.first(), batch.isEmpty || cost + next.cost(limits) <= most {
             count += next.operations.count
+            cost += next.cost(limits)
             if next.signedCount == 0 { plainCount -= 1 }
             batch.append(refusedIfLate(verified.removeFirst()))
         }

@@ -14,6 +14,7 @@ struct Submission: Sendable {
     /// How many JWS it came with.
     let signedCount: Int
     let hasPromotion: Bool
+    private let hasErasure: Bool
     /// Its place among those of its lane that are in the first stage.
     var place = 0
     /// Whether a JWS of it waits for what takes long to verify.
@@ -28,9 +29,28 @@ struct Submission: Sendable {
         self.operations = operations
         self.readEnded = readEnded
         hasPromotion = operations.contains(where: \.isPromotion)
+        hasErasure = operations.contains(where: \.isErasure)
         // What an operator asks for is not too late.
         self.deadline = hasPromotion ? .max : deadline
         signedCount = operations.reduce(0) { $0 + ($1.isSigned ? 1 : 0) }
+    }
+
+    /// What it costs in turns, and of a commit: an erasure takes several syncs by itself, for which all others wait.
+    func cost(_ limits: EngineLimits) -> Int {
+        operations.count + (hasErasure ? limits.operationsPerErasure : 0)
+    }
+
+    /// Parts that pass through the stages together: of a bounded number of operations, with an erasure as the last.
+    static func parts(of operations: [LedgerOperation], _ limits: EngineLimits) -> [ArraySlice<LedgerOperation>] {
+        var parts: [ArraySlice<LedgerOperation>] = []
+        var rest = operations[...]
+        while !rest.isEmpty {
+            let most = rest.prefix(limits.operationsPerSubmissionMax)
+            let part = most.firstIndex(where: \.isErasure).map { rest[...$0] } ?? most
+            parts.append(part)
+            rest = rest[part.endIndex...]
+        }
+        return parts
     }
 
     /// How long it has waited, in nanoseconds; 0 where nobody knows.
