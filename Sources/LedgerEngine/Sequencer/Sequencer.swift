@@ -55,7 +55,7 @@ final class Sequencer: Sendable {
         self.limits = limits
         self.now = now
         self.report = report
-        writer = try WorkerPool("ledger-write", threads: 1, prepare: TimeSlices.ofWriting.ask)
+        writer = try WorkerPool("ledger-write", threads: 1, prepare: TimeSlices.shortest.ask)
     }
 
     /// Takes over operations, of which only the last may be a read. Their answers are delivered to the lane in order.
@@ -107,14 +107,14 @@ final class Sequencer: Sendable {
     static func verifiers(_ limits: EngineLimits) throws -> WorkerPool {
         try WorkerPool("ledger-verify", threads: limits.verifierThreads) {
             beNicer(by: limits.verifierNiceness)
-            TimeSlices.ofVerifying.ask()
+            TimeSlices.shortest.ask()
         }
     }
 
     /// Verifies chunk by chunk until nothing is left.
     private func verify() {
-        var slices = TimeSlices.ofVerifying
-        defer { if slices != .ofVerifying { TimeSlices.ofVerifying.ask() } }
+        var slices = TimeSlices.shortest
+        defer { if slices != .shortest { TimeSlices.shortest.ask() } }
         var done: SequencerQueues.Chunk?
         while true {
             let next = update { queues in
@@ -123,7 +123,7 @@ final class Sequencer: Sendable {
             }
             guard var chunk = next else { return }
             // While one thread is at what was put aside, another that verifies what others wait for goes first.
-            let wanted = chunk.isPostponed ? TimeSlices.ofGivingWay : .ofVerifying
+            let wanted = chunk.isPostponed ? TimeSlices.ofGivingWay : .shortest
             if slices != wanted {
                 slices = wanted
                 slices.ask()

@@ -238,7 +238,7 @@ final class Appender: Sendable {
 
     /// The appender's own thread.
     private func serve() {
-        TimeSlices.ofWriting.ask()
+        TimeSlices.shortest.ask()
         while true {
             let mayWork: Bool = state.wait { state in
                 if !state.waiting.isEmpty && !state.isBusy {
