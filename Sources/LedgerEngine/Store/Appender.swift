@@ -15,7 +15,7 @@ import Ledger
 /// and ``advance(to:)`` says that there are more.
 ///
 /// A batch that adds nothing is done when the log has confirmed, after it was decided, that this writer leads still:
-/// asked once for all that are worked off together, and not at all behind a block of them that was appended.
+/// asked once for all that wait together, and not at all where they wait for a block, whose append confirms it.
 ///
 /// A lone batch is appended by the thread that decided it, which has nothing else to do; with more behind it the
 /// appender's own thread does it, and the next is decided meanwhile.
