@@ -386,6 +386,48 @@ import Testing
         #expect(sizes == [8, 8, 4])
     }
 
+    @Test func aLaneOfWhichMostIsRefusedIsDoubtedAndOneOfWhichHalfIsGoodIsNot() {
+        let (limits, doubt) = (EngineLimits(), LaneDoubt())
+        for _ in 0..<1_000 {
+            doubt.note((refused: 1, good: 1), limits)
+            #expect(!doubt.isDoubted(limits))
+        }
+        doubt.note((refused: limits.refusedPerDoubtMin - 1, good: 0), limits)
+        #expect(!doubt.isDoubted(limits))
+        doubt.note((refused: 1, good: 0), limits)
+        #expect(doubt.isDoubted(limits))
+        // However many were refused, some good ones suffice.
+        doubt.note((refused: 1_000_000, good: 0), limits)
+        doubt.note((refused: 0, good: limits.refusedPerDoubtMin), limits)
+        #expect(doubt.isDoubted(limits))
+        doubt.note((refused: 0, good: 1), limits)
+        #expect(!doubt.isDoubted(limits))
+    }
+
+    @Test func whatADoubtedLaneSendsIsVerifiedByOneThreadWithWhatWasPostponed() {
+        let bench = Bench()
+        let storm = Lane(outlet: .queue()) { _ in }
+        storm.doubt.note((refused: 100, good: 0), EngineLimits())
+        bench.add(signed: 20, plain: 1, from: storm)
+        // Alone it is nobody's whom others wait for either.
+        #expect(bench.wakes == "v" && bench.queues.countInFirstStage(storm) == 21)
+        let postponed = bench.queues.nextChunk()!
+        #expect(postponed.isPostponed && postponed.submissions.count == EngineLimits().doubtfulPerTurnMax)
+        bench.add(signed: 1)
+        #expect(bench.wakes == "w")
+        guard case .verify(let lone) = bench.queues.nextForWriter() else {
+            Issue.record("the writer has nothing to verify")
+            return
+        }
+        bench.queues.finish(lone)
+        #expect(bench.batch() == 1 && bench.batch() == nil)
+        bench.queues.finish(postponed)
+        while let next = bench.queues.nextChunk() { bench.queues.finish(next) }
+        // Its order is kept: what has no JWS stands behind those that have.
+        #expect(bench.queues.countInFirstStage(storm) == 0 && bench.batch() == 21)
+        #expect(bench.batch() == nil && bench.queues.isIdle)
+    }
+
     @Test func whatIsPostponedOfALaneThatIsGoneIsDropped() {
         let bench = Bench()
         bench.add(signed: 3)

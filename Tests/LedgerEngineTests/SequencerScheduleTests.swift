@@ -73,6 +73,10 @@ import Testing
         /// One to three submissions of a lane, some with a JWS.
         mutating func add() throws {
             let lane = Int.random(in: 0..<lanes.count, using: &random)
+            if random.chance(10) {
+                let verdicts = random.chance(50) ? (refused: 20, good: 0) : (refused: 0, good: 20)
+                lanes[lane].doubt.note(verdicts, EngineLimits())
+            }
             var submissions: [Submission] = []
             for _ in 0..<Int.random(in: 1...3, using: &random) {
                 let operation: LedgerOperation =

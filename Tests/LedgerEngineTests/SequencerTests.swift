@@ -325,6 +325,45 @@ import Testing
         bench.stop()
     }
 
+    /// Forged ones of another connection are not verified with what an honest one sends, nor before it.
+    @Test func whatComesFromALaneOfWhichMostWasRefusedIsPutAsideAtOnceUntilItSendsGoodOnes() throws {
+        let bench = try Bench()
+        let ((honest, lane), (storm, stormLane)) = (bench.lane(), bench.lane())
+        let most = EngineLimits().refusedPerDoubtMin
+        bench.sequencer.submit([try Self.credit(bench, 1)], from: lane)
+        #expect(try eventually { bench.results(honest).count == 1 })
+        func forged(_ number: Int64) throws -> LedgerOperation {
+            let signed = try bench.app.transaction(number)
+            let forged = signed.prefix(through: signed.lastIndex(of: ".")!) + String(repeating: "B", count: 85) + "A"
+            return .signed(.transaction(Array(forged.utf8)), account: AccountName("a")!)
+        }
+        bench.sequencer.submit(try (1...Int64(most)).map(forged), from: stormLane)
+        #expect(try eventually { bench.results(storm).count == most })
+
+        // The threads are kept busy. What is not put aside, and is alone, is verified by the writer.
+        func alone(_ number: Int64) throws {
+            let gate = DispatchSemaphore(value: 0)
+            for _ in 0..<2 { bench.verifiers.submit { gate.wait() } }
+            defer { for _ in 0..<2 { gate.signal() } }
+            let count = bench.results(storm).count
+            bench.sequencer.submit([try forged(number)], from: stormLane)
+            bench.sequencer.submit([try Self.credit(bench, number)], from: lane)
+            #expect(try eventually { bench.results(honest).last == "credited \(number)" })
+            #expect(bench.results(storm).count == count)
+        }
+        try alone(2)
+        #expect(try eventually { bench.results(storm).count == most + 1 })
+
+        bench.sequencer.submit(try (3...5).map { try Self.credit(bench, $0) }, from: stormLane)
+        #expect(try eventually { bench.results(storm).last == "credited 5" })
+        let gate = DispatchSemaphore(value: 0)
+        for _ in 0..<2 { bench.verifiers.submit { gate.wait() } }
+        bench.sequencer.submit([try Self.credit(bench, 6)], from: stormLane)
+        #expect(try eventually { bench.results(storm).last == "credited 6" })
+        for _ in 0..<2 { gate.signal() }
+        bench.stop()
+    }
+
     /// Certificates take milliseconds, and anybody can send some.
     @Test func theWriterVerifiesALoneJWSOnlyUnderCertificatesThatItKnows() throws {
         let bench = try Bench()

@@ -12,6 +12,7 @@ final class Lane: Sendable {
     let unverified = LaneQueue()
     let postponed = LaneQueue()
     let verified = LaneQueue()
+    let doubt = LaneDoubt()
 
     init(
         outlet: Outlet, refusals: LaneRefusals? = nil, noteCommit: (@Sendable (CommitTrace) -> Void)? = nil,
@@ -22,4 +23,16 @@ final class Lane: Sendable {
         self.noteCommit = noteCommit
         self.deliver = deliver
     }
+}
+
+/// Whether JWS of a lane have been refused lately more often than not. Only ``SequencerQueues`` looks into it.
+final class LaneDoubt: @unchecked Sendable {
+    /// Refused ones count up, and good ones down.
+    private var refused = 0
+
+    func note(_ verdicts: (refused: Int, good: Int), _ limits: EngineLimits) {
+        refused = min(max(refused + verdicts.refused - verdicts.good, 0), 2 * limits.refusedPerDoubtMin)
+    }
+
+    func isDoubted(_ limits: EngineLimits) -> Bool { refused >= limits.refusedPerDoubtMin }
 }

@@ -8,8 +8,9 @@ import Ledger
 /// ```
 ///
 /// A lone JWS under certificates that are known is verified by the writer's thread too. What takes long to verify is
-/// put aside, for anybody can send some, and nobody else is to wait for it: certificates that were never seen, and
-/// many signatures that are doubtful (``Verifier``).
+/// put aside, for anybody can send some, and nobody else is to wait for it: certificates that were never seen, many
+/// signatures that are doubtful (``Verifier``), and all that a lane sends of which most was refused lately
+/// (``LaneDoubt``).
 ///
 /// A stage that is free takes what has gathered while it was busy, so that a lone request on an idle server waits for
 /// nothing and batches grow with load; how much it takes, ``SequencerQueues`` says.

@@ -98,8 +98,8 @@ struct SequencerQueues {
     private var unverifiedCount = 0
     /// Chunks of `unverified` that are being verified.
     private var chunkCount = 0
-    /// What has certificates that were not seen before, or many doubtful signatures: that takes long, and
-    /// nothing of other lanes waits for it.
+    /// What has certificates that were not seen before, or many doubtful signatures, and what comes from lanes of which
+    /// most was refused lately: that takes long, and nothing of other lanes waits for it.
     private var postponed: FairQueue
     /// Whether a thread is at what was postponed; never more than one is.
     private var isVerifyingPostponed = false
@@ -172,6 +172,10 @@ struct SequencerQueues {
                 appendVerified(submission)
             } else {
                 submission.place = firstStage[id, default: LaneOrder()].append()
+                if submission.lane.doubt.isDoubted(limits) {
+                    postponed.append(submission)
+                    continue
+                }
                 unverified.append(submission)
                 unverifiedCount += submission.signedCount
                 operationCount += submission.operations.count
@@ -271,8 +275,10 @@ struct SequencerQueues {
             }
             // What is dear of it is bounded where it is verified, and only the first is not put aside again.
             var signed = 0
-            while let next = postponed.first(), signed == 0 || signed + next.signedCount <= limits.doubtfulPerTurnMax {
-                signed += max(next.signedCount, 1)
+            while let next = postponed.first() {
+                let count = max(next.signedCount, 1)
+                if signed > 0 && signed + count > limits.doubtfulPerTurnMax { break }
+                signed += count
                 chunk.submissions.append(refusedIfLate(postponed.removeFirst()))
             }
             return chunk
@@ -311,6 +317,7 @@ struct SequencerQueues {
         for var submission in chunk.submissions {
             if !chunk.isPostponed { operationCount -= submission.operations.count }
             let id = ObjectIdentifier(submission.lane)
+            submission.lane.doubt.note(submission.takeVerdicts(), limits)
             if firstStage[id]?.isDropped == true {
                 firstStage[id]?.set(.dropped, at: submission.place)
             } else if submission.isPostponed {

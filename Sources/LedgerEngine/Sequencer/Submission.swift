@@ -19,6 +19,8 @@ struct Submission: Sendable {
     var place = 0
     /// Whether a JWS of it waits for what takes long to verify.
     var isPostponed = false
+    /// How many of its JWS were verified since ``takeVerdicts()``: those that are not to be believed, and the others.
+    private var verdicts = (refused: 0, good: 0)
 
     init(
         lane: Lane, tenant: Tenant, operations: [LedgerOperation], deadline: UInt64 = .max,
@@ -66,11 +68,21 @@ struct Submission: Sendable {
         for place in operations.indices {
             guard case .signed(_, let account, let actor) = operations[place] else { continue }
             if let verdict = verdict() {
+                if case .failure(let failure) = verdict, failure.reason.isVerificationFailure {
+                    verdicts.refused += 1
+                } else {
+                    verdicts.good += 1
+                }
                 operations[place] = LedgerOperation(verdict, account: account, by: actor)
             } else {
                 isPostponed = true
             }
         }
+    }
+
+    mutating func takeVerdicts() -> (refused: Int, good: Int) {
+        defer { verdicts = (0, 0) }
+        return verdicts
     }
 
     /// Cuts it behind its first operations.
