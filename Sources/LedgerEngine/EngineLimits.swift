@@ -143,11 +143,11 @@ package struct EngineLimits: Sendable {
     package var newPathsPerTurnMax = 1
     /// Doubtful signatures in such a turn: they take half as long as one list of certificates.
     package var doubtfulPerTurnMax = 8
-    /// JWS of a connection that were refused, less those that were good, from which on what else it sends is put aside
+    /// JWS of a connection that were forged, less those that were good, from which on what else it sends is put aside
     /// at once, so that what others send is not verified together with forged ones. They are counted up to twice as
     /// many: one good JWS more than this, and it is as the others again. A connection of which every other JWS is good
     /// is never put aside.
-    package var refusedPerDoubtMin = 16
+    package var forgedPerDoubtMin = 16
     /// JWS that are verified before what was postponed has a turn, where both wait: so that takes a part of the time
     /// only, however few JWS wait at once, and is not put off for ever.
     package var verificationsPerPostponedTurn = 512

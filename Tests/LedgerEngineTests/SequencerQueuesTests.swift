@@ -2,6 +2,7 @@ import Ledger
 import LedgerTestKit
 import Testing
 
+@testable import AppStore
 @testable import LedgerEngine
 
 /// Who is woken for what, and how much is verified and committed at a time.
@@ -386,46 +387,103 @@ import Testing
         #expect(sizes == [8, 8, 4])
     }
 
-    @Test func aLaneOfWhichMostIsRefusedIsDoubtedAndOneOfWhichHalfIsGoodIsNot() {
+    private static let forged = Result<Verified, VerificationFailure>.failure(
+        VerificationFailure(.invalidSignature, "forged"))
+    /// Truly signed.
+    private static let good = Result<Verified, VerificationFailure>.failure(VerificationFailure(.wrongApp, "another's"))
+
+    @Test func aLaneOfWhichMostIsForgedIsDoubtedAndOneOfWhichHalfIsGoodIsNot() {
         let (limits, doubt) = (EngineLimits(), LaneDoubt())
+        func note(forged: Int = 0, good: Int = 0) {
+            var verdicts = Submission.Verdicts()
+            for _ in 0..<forged { verdicts.note(Self.forged) }
+            for _ in 0..<good { verdicts.note(Self.good) }
+            doubt.note(verdicts, limits)
+        }
         for _ in 0..<1_000 {
-            doubt.note((refused: 1, good: 1), limits)
+            note(forged: 1)
+            note(good: 1)
             #expect(!doubt.isDoubted(limits))
         }
-        doubt.note((refused: limits.refusedPerDoubtMin - 1, good: 0), limits)
+        note(forged: limits.forgedPerDoubtMin - 1)
         #expect(!doubt.isDoubted(limits))
-        doubt.note((refused: 1, good: 0), limits)
+        note(forged: 1)
         #expect(doubt.isDoubted(limits))
-        // However many were refused, some good ones suffice.
-        doubt.note((refused: 1_000_000, good: 0), limits)
-        doubt.note((refused: 0, good: limits.refusedPerDoubtMin), limits)
+        // However many were forged, some good ones suffice.
+        note(forged: 100_000)
+        note(good: limits.forgedPerDoubtMin)
         #expect(doubt.isDoubted(limits))
-        doubt.note((refused: 0, good: 1), limits)
+        note(good: 1)
         #expect(!doubt.isDoubted(limits))
     }
 
-    @Test func whatADoubtedLaneSendsIsVerifiedByOneThreadWithWhatWasPostponed() {
-        let bench = Bench()
+    @Test(arguments: [VerificationFailure.Reason.malformed, .unsupportedAlgorithm, .untrustedRoot, .certificateExpired])
+    func whatIsRefusedWithTheFirstLookSaysNothingOfALane(reason: VerificationFailure.Reason) {
+        var verdicts = Submission.Verdicts()
+        for _ in 0..<100 { verdicts.note(.failure(VerificationFailure(reason, ""))) }
+        #expect(verdicts.forged == 0 && verdicts.good == 0)
+    }
+
+    /// A chunk gives its good ones first and postpones most that are forged: that is no matter.
+    @Test func verdictsCountInTheOrderInWhichJWSCame() {
+        let bench = Bench(threads: 1)
+        bench.add(signed: 64)
+        #expect(bench.wakes == "v")
+        while var chunk = bench.queues.nextChunk() {
+            for index in chunk.submissions.indices {
+                let isGood = chunk.submissions[index].place.isMultiple(of: 2)
+                if chunk.isPostponed || isGood {
+                    chunk.submissions[index].settle { isGood ? Self.good : Self.forged }
+                } else {
+                    chunk.submissions[index].isPostponed = true
+                }
+            }
+            bench.queues.finish(chunk)
+            #expect(!bench.lane.doubt.isDoubted(EngineLimits()))
+        }
+        #expect(bench.batch() == 64 && bench.batch() == nil && bench.queues.isIdle)
+    }
+
+    /// The lane's first JWS is verified with those of others, and what it sends behind it is not.
+    @Test func whatADoubtedLanePipelinesIsPutAsideUntilItIsDoubtedNoMore() {
+        let bench = Bench(threads: 3)
         let storm = Lane(outlet: .queue()) { _ in }
-        storm.doubt.note((refused: 100, good: 0), EngineLimits())
+        var verdicts = Submission.Verdicts()
+        verdicts.forged = EngineLimits().forgedPerDoubtMin
+        storm.doubt.note(verdicts, EngineLimits())
         bench.add(signed: 20, plain: 1, from: storm)
-        // Alone it is nobody's whom others wait for either.
-        #expect(bench.wakes == "v" && bench.queues.countInFirstStage(storm) == 21)
-        let postponed = bench.queues.nextChunk()!
-        #expect(postponed.isPostponed && postponed.submissions.count == EngineLimits().doubtfulPerTurnMax)
-        bench.add(signed: 1)
-        #expect(bench.wakes == "w")
-        guard case .verify(let lone) = bench.queues.nextForWriter() else {
+        #expect(bench.queues.countInFirstStage(storm) == 21 && bench.wakes == "w")
+        guard case .verify(var first) = bench.queues.nextForWriter() else {
             Issue.record("the writer has nothing to verify")
             return
         }
-        bench.queues.finish(lone)
-        #expect(bench.batch() == 1 && bench.batch() == nil)
+        #expect(bench.wakes == "v")
+        let postponed = bench.queues.nextChunk()!
+        #expect(first.submissions.map(\.place) == [0] && !first.isPostponed)
+        #expect(postponed.isPostponed && postponed.submissions.count == EngineLimits().doubtfulPerTurnMax)
+        // What others send goes to other threads, which do not take of it.
+        bench.add(signed: 2)
+        #expect(bench.wakes == "v")
+        let chunk = bench.queues.nextChunk()!
+        #expect(!chunk.isPostponed && chunk.submissions.allSatisfy { $0.lane === bench.lane })
+        bench.queues.finish(chunk)
+        #expect(bench.queues.nextChunk() == nil)
+        // A good one: the rest is as that of others.
+        first.submissions[0].settle { Self.good }
+        bench.queues.finish(first)
+        #expect(!storm.doubt.isDoubted(EngineLimits()) && bench.wakes == "v")
+        var rest = 0
+        while let next = bench.queues.nextChunk() {
+            #expect(!next.isPostponed)
+            rest += next.submissions.count
+            bench.queues.finish(next)
+        }
+        #expect(rest == 11)
         bench.queues.finish(postponed)
-        while let next = bench.queues.nextChunk() { bench.queues.finish(next) }
         // Its order is kept: what has no JWS stands behind those that have.
-        #expect(bench.queues.countInFirstStage(storm) == 0 && bench.batch() == 21)
-        #expect(bench.batch() == nil && bench.queues.isIdle)
+        #expect(bench.queues.countInFirstStage(storm) == 0 && bench.queues.waitingCount == 23)
+        #expect(bench.batch() == 23 && bench.batch() == nil && bench.queues.waitingCount == 0)
+        #expect(bench.queues.nextChunk() == nil && bench.queues.isIdle)
     }
 
     @Test func whatIsPostponedOfALaneThatIsGoneIsDropped() {

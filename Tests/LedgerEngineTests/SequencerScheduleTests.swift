@@ -74,7 +74,8 @@ import Testing
         mutating func add() throws {
             let lane = Int.random(in: 0..<lanes.count, using: &random)
             if random.chance(10) {
-                let verdicts = random.chance(50) ? (refused: 20, good: 0) : (refused: 0, good: 20)
+                var verdicts = Submission.Verdicts()
+                if random.chance(50) { verdicts.forged = 20 } else { verdicts.good = 20 }
                 lanes[lane].doubt.note(verdicts, EngineLimits())
             }
             var submissions: [Submission] = []
@@ -191,7 +192,7 @@ import Testing
                     try simulation.runWriter()
                 }
                 if !simulation.isSomebodyUp {
-                    try #require(simulation.queues.isIdle, place)
+                    try #require(simulation.queues.isIdle && simulation.queues.waitingCount == 0, place)
                     try #require(simulation.committed == simulation.submitted, place)
                 }
             }

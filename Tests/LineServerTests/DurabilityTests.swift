@@ -54,18 +54,18 @@ extension ServerTests {
 
                 // The connection hears of the shutdown in its own time. What comes before it does is accepted like the
                 // hundred, what comes behind is refused.
-                for id in 100..<120 {
+                for id in 100..<160 {
                     try await client.send(Requests.grant("k\(id)", "a", 1, id: "\(id)") + "\n")
-                    try await Task.sleep(for: .milliseconds(10))
+                    try await Task.sleep(for: .milliseconds(20))
                 }
-                try await client.send(Requests.ping(120) + "\n")
+                try await client.send(Requests.ping(160) + "\n")
                 try await Task.sleep(for: .milliseconds(100))
                 store.release()
-                let replies = try await client.lines(121).map { try JSON($0) }
-                #expect(replies.map(\.id) == Array(0...120))
+                let replies = try await client.lines(161).map { try JSON($0) }
+                #expect(replies.map(\.id) == Array(0...160))
                 accepted = replies.prefix { $0.result["entry"].exists }.count
-                #expect((100..<120).contains(accepted))
-                #expect(replies[accepted..<120].allSatisfy { $0.reason == "shutting_down" && $0.isRetryable == true })
+                #expect((100..<160).contains(accepted))
+                #expect(replies[accepted..<160].allSatisfy { $0.reason == "shutting_down" && $0.isRetryable == true })
                 #expect(try await client.line() == nil)
             }
             #expect(store.base.isClosed)

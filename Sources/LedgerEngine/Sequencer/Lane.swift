@@ -25,14 +25,15 @@ final class Lane: Sendable {
     }
 }
 
-/// Whether JWS of a lane have been refused lately more often than not. Only ``SequencerQueues`` looks into it.
+/// Whether the last JWS of a lane were forged more often than not. Only ``SequencerQueues`` looks into it.
 final class LaneDoubt: @unchecked Sendable {
-    /// Refused ones count up, and good ones down.
-    private var refused = 0
+    /// Forged ones count up, and good ones down.
+    private var forged = 0
 
-    func note(_ verdicts: (refused: Int, good: Int), _ limits: EngineLimits) {
-        refused = min(max(refused + verdicts.refused - verdicts.good, 0), 2 * limits.refusedPerDoubtMin)
+    /// Told in the order in which they came.
+    func note(_ verdicts: Submission.Verdicts, _ limits: EngineLimits) {
+        forged = min(max(forged + verdicts.forged - verdicts.good, 0), 2 * limits.forgedPerDoubtMin)
     }
 
-    func isDoubted(_ limits: EngineLimits) -> Bool { refused >= limits.refusedPerDoubtMin }
+    func isDoubted(_ limits: EngineLimits) -> Bool { forged >= limits.forgedPerDoubtMin }
 }

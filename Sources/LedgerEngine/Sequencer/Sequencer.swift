@@ -9,7 +9,7 @@ import Ledger
 ///
 /// A lone JWS under certificates that are known is verified by the writer's thread too. What takes long to verify is
 /// put aside, for anybody can send some, and nobody else is to wait for it: certificates that were never seen, many
-/// signatures that are doubtful (``Verifier``), and all that a lane sends of which most was refused lately
+/// signatures that are doubtful (``Verifier``), and what a lane sends of which the last were mostly forged
 /// (``LaneDoubt``).
 ///
 /// A stage that is free takes what has gathered while it was busy, so that a lone request on an idle server waits for

@@ -99,7 +99,7 @@ struct SequencerQueues {
     /// Chunks of `unverified` that are being verified.
     private var chunkCount = 0
     /// What has certificates that were not seen before, or many doubtful signatures, and what comes from lanes of which
-    /// most was refused lately: that takes long, and nothing of other lanes waits for it.
+    /// the last were mostly forged: that takes long, and nothing of other lanes waits for it.
     private var postponed: FairQueue
     /// Whether a thread is at what was postponed; never more than one is.
     private var isVerifyingPostponed = false
@@ -168,19 +168,27 @@ struct SequencerQueues {
         for var submission in submissions {
             noteTenant(of: submission)
             let id = ObjectIdentifier(submission.lane)
-            if submission.signedCount == 0 && firstStage[id] == nil {
+            let isFirst = firstStage[id] == nil
+            if submission.signedCount == 0 && isFirst {
                 appendVerified(submission)
+                continue
+            }
+            submission.place = firstStage[id, default: LaneOrder()].append()
+            // The first is verified as others' are, so that one that is sent behind the last answer waits for nothing.
+            if isFirst || !submission.lane.doubt.isDoubted(limits) {
+                appendUnverified(submission)
+            } else if submission.signedCount == 0 {
+                firstStage[id]?.set(.verified(submission), at: submission.place)
             } else {
-                submission.place = firstStage[id, default: LaneOrder()].append()
-                if submission.lane.doubt.isDoubted(limits) {
-                    postponed.append(submission)
-                    continue
-                }
-                unverified.append(submission)
-                unverifiedCount += submission.signedCount
-                operationCount += submission.operations.count
+                postponed.append(submission)
             }
         }
+    }
+
+    private mutating func appendUnverified(_ submission: Submission) {
+        unverified.append(submission)
+        unverifiedCount += submission.signedCount
+        operationCount += submission.operations.count
     }
 
     /// What the ledger does by itself is nobody's, and never too late.
@@ -317,7 +325,6 @@ struct SequencerQueues {
         for var submission in chunk.submissions {
             if !chunk.isPostponed { operationCount -= submission.operations.count }
             let id = ObjectIdentifier(submission.lane)
-            submission.lane.doubt.note(submission.takeVerdicts(), limits)
             if firstStage[id]?.isDropped == true {
                 firstStage[id]?.set(.dropped, at: submission.place)
             } else if submission.isPostponed {
@@ -332,8 +339,20 @@ struct SequencerQueues {
     }
 
     private mutating func passOn(_ id: ObjectIdentifier) {
-        while let submission = firstStage[id]?.popVerified() { appendVerified(submission) }
+        while let submission = firstStage[id]?.popVerified() {
+            note(submission)
+            appendVerified(submission)
+        }
         if firstStage[id]?.isEmpty ?? false { firstStage[id] = nil }
+    }
+
+    /// Where a lane is not doubted any more, what of it was put aside is verified as that of others.
+    private mutating func note(_ submission: Submission) {
+        let doubt = submission.lane.doubt
+        let wasDoubted = doubt.isDoubted(limits)
+        doubt.note(submission.verdicts, limits)
+        if !wasDoubted || doubt.isDoubted(limits) { return }
+        for next in postponed.removeAll(of: submission.lane) { appendUnverified(next) }
     }
 
     /// How many submissions of a lane are in the first stage.

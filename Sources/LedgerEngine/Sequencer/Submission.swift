@@ -2,6 +2,25 @@ import AppStore
 
 /// Operations of one lane that pass through the stages together. A read is the last of them.
 struct Submission: Sendable {
+    /// What its JWS were found to be. Those that were refused with the first look are neither.
+    struct Verdicts {
+        var forged = 0
+        /// Truly signed, for this ledger or not.
+        var good = 0
+
+        mutating func note(_ verdict: Result<Verified, VerificationFailure>) {
+            guard case .failure(let failure) = verdict else {
+                good += 1
+                return
+            }
+            switch failure.reason {
+            case .invalidSignature, .invalidCertificateChain: forged += 1
+            case .malformed, .unsupportedAlgorithm, .untrustedRoot, .certificateExpired: break
+            case .invalidPayload, .wrongApp, .wrongEnvironment: good += 1
+            }
+        }
+    }
+
     let lane: Lane
     /// In whose turns it is taken.
     let tenant: Tenant
@@ -19,8 +38,7 @@ struct Submission: Sendable {
     var place = 0
     /// Whether a JWS of it waits for what takes long to verify.
     var isPostponed = false
-    /// How many of its JWS were verified since ``takeVerdicts()``: those that are not to be believed, and the others.
-    private var verdicts = (refused: 0, good: 0)
+    private(set) var verdicts = Verdicts()
 
     init(
         lane: Lane, tenant: Tenant, operations: [LedgerOperation], deadline: UInt64 = .max,
@@ -68,21 +86,12 @@ struct Submission: Sendable {
         for place in operations.indices {
             guard case .signed(_, let account, let actor) = operations[place] else { continue }
             if let verdict = verdict() {
-                if case .failure(let failure) = verdict, failure.reason.isVerificationFailure {
-                    verdicts.refused += 1
-                } else {
-                    verdicts.good += 1
-                }
+                verdicts.note(verdict)
                 operations[place] = LedgerOperation(verdict, account: account, by: actor)
             } else {
                 isPostponed = true
             }
         }
-    }
-
-    mutating func takeVerdicts() -> (refused: Int, good: Int) {
-        defer { verdicts = (0, 0) }
-        return verdicts
     }
 
     /// Cuts it behind its first operations.
